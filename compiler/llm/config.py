@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from compiler.llm.compat.backends import BackendConfig, unavailable
 from schema.objects.codec import ContentError, from_json
 
 NANO_GPT = "nano_gpt"
+_NEXT_SETTING = re.compile(r",(?=\s*\w+(?:\.\w+)+=)")
 
 
 class LlmConfigError(CompileError, ValueError):
@@ -175,6 +177,11 @@ def read_config(path: str | Path, settings: Sequence[str] = ()) -> LlmConfig:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LlmConfigError(f"{path}: not a YAML file: {str(error).splitlines()[0]}") from error
     return config_of({} if content is None else content, str(path), settings, place.parent)
+
+
+def split_settings(text: str) -> tuple[str, ...]:
+    """Return the settings in a list separated by commas, which their values may contain."""
+    return tuple(one.strip() for one in _NEXT_SETTING.split(text) if one.strip())
 
 
 def config_of(

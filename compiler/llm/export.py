@@ -123,12 +123,16 @@ def partitioners_of(config: LlmConfig) -> tuple[str, ...]:
     return enabled_partitioners(config.backend)
 
 
+def shares_state(config: LlmConfig) -> bool:
+    """Return whether the methods of a configuration share buffers, as several with a cache do."""
+    several = len(config.multimethod.methods) > 1
+    return config.multimethod.share_mutable_buffers or (several and config.model.use_kv_cache)
+
+
 def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:
     """Return how the program is planned and written."""
-    several = len(config.multimethod.methods) > 1
-    shared = config.multimethod.share_mutable_buffers or (several and config.model.use_kv_cache)
     return ExecutorchBackendConfig(
-        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shared),
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shares_state(config)),
         external_constants=bool(config.export.foundation_weights_file),
         do_quant_fusion_and_const_prop=True,
     )

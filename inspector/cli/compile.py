@@ -126,7 +126,7 @@ def run(options: Namespace) -> Answer:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(registering_code(job)), verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
-    return _answer(outcome.result, str(options.folder), issues)
+    return compile_answer(outcome.result, str(options.folder), issues)
 
 
 def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
@@ -180,7 +180,8 @@ _CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
 }
 
 
-def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:
+def compile_answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:
+    """Return the report of a compile for people and as JSON."""
     warned = [
         Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
         for warning in report["warnings"]

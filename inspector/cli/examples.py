@@ -114,6 +114,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope run model.pte -o run --library operators.py",
         "etscope run model.pte -o run --toolchain executorch --toolchain-python ~/et/bin/python",
     ),
+    "llm": (
+        "etscope llm export model.use_kv_cache=true -o gpt",
+        "etscope llm export llama.yaml quantization.qmode=8da4w -o llama",
+        "etscope llm run llama --prompt 'Once upon a time' --max-new-tokens 64",
+        "etscope llm gap llama --text book.txt",
+        "etscope llm plan llama.yaml --memory 512",
+    ),
     "device": (
         "etscope device add pi --ssh pi@raspberrypi.local --runner"
         " '~/bin/executor_runner --model_path={program} --inputs={inputs} --output_file={output}"

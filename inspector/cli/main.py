@@ -50,6 +50,7 @@ VERBS: dict[str, str] = {
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
     "compile": "a program file and an ETRecord from a PyTorch module",
     "run": "run a program on ETScope's runtime: outputs, trace, times",
+    "llm": "export, run, measure and plan a language model",
     "device": "machines and phones that programs run on: add, list, edit, test, clean, remove",
     "verify": "check the outputs of the cases of a bundled program",
     "step": "inside of a delegate call: run to a node, read values, replace them",

@@ -183,6 +183,18 @@ class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
     sample: EvalSample
 
 
+class Generated(msgspec.Struct, frozen=True, tag="generated"):
+    """A piece of generated text.
+
+    Attributes:
+        text: behind the pieces before
+        calls: of the program so far
+    """
+
+    text: str
+    calls: int = 0
+
+
 class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
     """A stepped delegate call has stopped before a node.
 
@@ -208,6 +220,7 @@ Message: TypeAlias = (
     | Tried
     | Evaluating
     | Evaluated
+    | Generated
     | Stepped
 )
 

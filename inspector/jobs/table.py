@@ -108,6 +108,21 @@ JOBS: tuple[JobKind, ...] = (
         supervisor="inspector.jobs.supervisor:RunSupervisor",
         owned=TRACES,
     ),
+    JobKind(
+        "generate",
+        "generating",
+        "inspector.jobs.generating:GenerateJob",
+        "inspector.worker.generating:work",
+        EXECUTES,
+        supervisor="inspector.jobs.supervisor:RunSupervisor",
+    ),
+    JobKind(
+        "llm gap",
+        "comparing tokens",
+        "inspector.jobs.generating:LlmGapJob",
+        "inspector.worker.llm_gap:work",
+        EXECUTES,
+    ),
     JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
     JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),
     JobKind(

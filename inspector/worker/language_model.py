@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from compiler.errors import CompileError
-from compiler.llm.config import read_config
+from compiler.llm.config import read_config, split_settings
 from compiler.llm.export import exported_llm
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
-
-
-def settings_of(text: str) -> tuple[str, ...]:
-    """Return the settings in a list separated by commas, which lists in brackets may contain."""
-    found: list[str] = []
-    depth, part = 0, ""
-    for letter in text:
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == "," and depth == 0:
-            found.append(part)
-            part = ""
-        else:
-            part += letter
-    return tuple(one.strip() for one in (*found, part) if one.strip())
 
 
 def exported_config(path: str, settings: str, methods: tuple[str, ...], notify: Say) -> Exported:
@@ -35,7 +21,7 @@ def exported_config(path: str, settings: str, methods: tuple[str, ...], notify: 
     """
     with timed_stage(notify, "load"):
         try:
-            config = read_config(path, settings_of(settings))
+            config = read_config(path, split_settings(settings))
         except CompileError as error:
             raise AnswerError(str(error)) from error
     with timed_stage(notify, "export"):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from compiler.errors import CompileError
-from compiler.llm.config import LlmConfigError, ModelConfig, config_of, read_config
+from compiler.llm.config import LlmConfigError, ModelConfig, config_of, read_config, split_settings
 from compiler.llm.export import export_llm, exported_llm
 from compiler.llm.families import FamilyError
 from compiler.llm.model import build_model
@@ -107,6 +107,12 @@ def test_settings_change_a_file(tmp_path: Path) -> None:
     assert found.base.checkpoint == str(tmp_path / "weights")
     with pytest.raises(LlmConfigError, match=r"is not GROUP\.NAME=VALUE"):
         read_config(path, ("max_seq_length",))
+
+
+def test_settings_in_one_text_are_split_between_names() -> None:
+    words = ("a.b=4,32", "model.local_global_attention=[0, 16]", "c.d.e='1,2'")
+    assert split_settings(",".join(words)) == words
+    assert split_settings("") == ()
 
 
 def test_sizes_that_are_missing_or_unknown_are_named() -> None:

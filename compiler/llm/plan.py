@@ -1,0 +1,104 @@
+"""What a language model takes in memory, by the length of its context; nothing is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.llm.config import LlmConfig
+from compiler.llm.model import DTYPES, cache_of, sizes_of
+from compiler.llm.nano_gpt import NanoGptSizes
+
+_PARAMETER_BYTES = 4  # a scale, a zero point
+_GROUP = 32
+
+
+@dataclass(frozen=True)
+class LengthPlan:
+    """Bytes for one length of the context.
+
+    Attributes:
+        context: positions
+        weights: parameters, and tables by position
+        cache: keys and values with their scales
+    """
+
+    context: int
+    weights: int
+    cache: int
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """What counts of the sizes of a model.
+
+    Attributes:
+        linear: parameters of linear layers
+        table: parameters of the embedding
+        rest: other parameters
+        layers: with a cache
+        groups: of keys and values
+        head: size of one
+    """
+
+    linear: int
+    table: int
+    rest: int
+    layers: int
+    groups: int
+    head: int
+
+
+def shape_of(config: LlmConfig) -> ModelShape:
+    """Return the parameters of a model, counted from its sizes.
+
+    Raises: LlmConfigError, FamilyError, OSError
+    """
+    sizes, _ = sizes_of(config)
+    if isinstance(sizes, NanoGptSizes):
+        width, layers = sizes.n_embd, sizes.n_layer
+        each = 12 * width * width
+        table = sizes.vocab_size * width
+        places = max(sizes.block_size, config.export.max_context_length) * width
+        rest = places + layers * (13 if sizes.bias else 2) * width + 2 * width
+        return ModelShape(layers * each, table, rest, layers, sizes.n_head, width // sizes.n_head)
+    head, groups = sizes.size_of_head, sizes.groups
+    attention = sizes.dim * head * (2 * sizes.n_heads + 2 * groups)
+    linear = sizes.n_layers * (attention + 3 * sizes.dim * sizes.hidden_dim)
+    table = sizes.vocab_size * sizes.dim
+    linear += 0 if sizes.tie_word_embeddings else table
+    norms = 4 if sizes.sandwich_norms else 2
+    rest = sizes.n_layers * norms * sizes.dim + sizes.dim
+    rest += sizes.n_layers * 2 * head if sizes.use_qk_norm else 0
+    if sizes.attention_qkv_bias:
+        rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
+    return ModelShape(linear, table, rest, sizes.n_layers, groups, head)
+
+
+def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
+    """Return the bytes of weights and cache by length of the context.
+
+    Raises: errors of ``shape_of``
+    """
+    shape, cache = shape_of(config), cache_of(config)
+    item = DTYPES[config.model.dtype_override].itemsize
+    quantization = config.quantization
+    group = quantization.group_size or _GROUP
+    linear = _bytes(shape.linear, quantization.qmode or "", item, group)
+    bits, _, by = (quantization.embedding_quantize or "").partition(",")
+    table = shape.table * item
+    if bits:
+        table = shape.table * int(bits) // 8
+        table += shape.table // (int(by or 0) or shape.head) * _PARAMETER_BYTES
+    weights = linear + table + shape.rest * item
+    row = shape.head * (1 if cache.quantized else item)
+    row += 2 * _PARAMETER_BYTES if cache.quantized else 0
+    each = 2 * shape.layers * shape.groups * row if cache.used else 0
+    return [LengthPlan(one, weights, each * one) for one in lengths]
+
+
+def _bytes(count: int, word: str, item: int, group: int) -> int:
+    """Return the bytes of weights that a word quantizes."""
+    if word.startswith(("8da4w", "4w")):
+        return count // 2 + count // group * _PARAMETER_BYTES
+    return count if word else count * item

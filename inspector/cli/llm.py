@@ -1,0 +1,134 @@
+"""llm: language models, from a configuration to generated text."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from inspector.cli import llm_export, llm_gap, llm_plan, llm_run
+from inspector.cli.answer import Answer
+from inspector.cli.job_runs import (
+    add_engine,
+    add_libraries,
+    add_timeout,
+    count,
+    count_or_none,
+)
+from inspector.cli.options import add_folder_output
+
+_ACTIONS = {
+    "export": llm_export.run,
+    "run": llm_run.run,
+    "gap": llm_gap.run,
+    "plan": llm_plan.run,
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("action", choices=_ACTIONS, help="what to do")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="CONFIG|MODEL [GROUP.NAME=VALUE…]",
+        help="of export and plan: a .yaml file with the groups of LlmConfig, and settings that"
+        " change it; without a file a small GPT with random weights. Of run and gap: the folder"
+        " of an export, or its .pte",
+    )
+    add_folder_output(parser, "folder for the program; required by export")
+    _add_text(parser)
+    _add_plan(parser)
+    parser.add_argument(
+        "--ptd",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="external constants; default: those of the folder; may be repeated",
+    )
+    parser.add_argument("--threads", type=count, default=1, metavar="N", help="default: 1")
+    add_libraries(parser)
+    add_engine(parser)
+    add_timeout(parser)
+
+
+def _add_text(parser: ArgumentParser) -> None:
+    parser.add_argument("--prompt", default="", metavar="TEXT", help="of run")
+    parser.add_argument(
+        "--tokenizer",
+        default="",
+        metavar="FILE|FOLDER|bytes",
+        help="of Hugging Face, SentencePiece, tiktoken or llama2.c; default: that of the"
+        " configuration, else a token for each byte",
+    )
+    parser.add_argument(
+        "--chat", action="store_true", help="put the prompt into the tokenizer's chat template"
+    )
+    parser.add_argument("--system", default="", metavar="TEXT", help="message before it")
+    parser.add_argument(
+        "--max-new-tokens", type=count, metavar="N", help="default: until the context is full"
+    )
+    parser.add_argument(
+        "--temperature",
+        type=_number,
+        default=0.0,
+        metavar="X",
+        help="of the draws; default: 0, the likeliest token",
+    )
+    parser.add_argument(
+        "--top-p", type=_share, default=1.0, metavar="X", help="share that is drawn from"
+    )
+    parser.add_argument(
+        "--seed", type=count_or_none, default=0, metavar="N", help="of the draws; default: 0"
+    )
+    parser.add_argument(
+        "--num-bos", type=count_or_none, default=0, metavar="N", help="tokens that begin a text"
+    )
+    parser.add_argument(
+        "--ignore-eos", action="store_true", help="go on behind the end of the text"
+    )
+    parser.add_argument("--warmup", action="store_true", help="generate a few tokens before")
+    parser.add_argument(
+        "--text", default="", metavar="FILE", help="of gap: read by both, token by token"
+    )
+    parser.add_argument(
+        "--tokens", type=count, default=64, metavar="N", help="of gap: of the text; default: 64"
+    )
+
+
+def _add_plan(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--memory", type=count, metavar="MIB", help="of plan: which lengths fit into it"
+    )
+    parser.add_argument(
+        "--length",
+        type=count,
+        action="append",
+        default=[],
+        dest="lengths",
+        metavar="N",
+        help="of plan: a length of the context; may be repeated; default: powers of two",
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.0 <= found < float("inf"):
+        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
+    return found
+
+
+def _share(text: str) -> float:
+    found = _number(text)
+    if not 0.0 < found <= 1.0:
+        raise ArgumentTypeError(f"expected a share above 0, at most 1, found {text!r}")
+    return found
+
+
+def run(options: Namespace) -> Answer:
+    """Do the action.
+
+    Raises: CommandError
+    """
+    return _ACTIONS[options.action](options)

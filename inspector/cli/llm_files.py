@@ -1,0 +1,103 @@
+"""The files that actions of llm name: configurations with settings, exports, tokenizers."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.answer import USAGE, CommandError
+from inspector.cli.job_runs import check_there
+from inspector.recipes.compile_job import LLM_SUFFIXES, PROGRAM, Source, SourceKind
+from inspector.recipes.recipe import RECIPE, RecipeError
+from inspector.recipes.recipe_file import read_recipe
+
+if TYPE_CHECKING:
+    from compiler.llm.config import LlmConfig
+
+_DEFAULT = "compiler/llm/configs/nano_gpt.yaml"
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
+
+
+@dataclass(frozen=True, slots=True)
+class LlmFiles:
+    """An exported language model.
+
+    Attributes:
+        program: its ``.pte``
+        data: its ``.ptd`` files
+        source: the configuration that it was compiled from, None if unknown
+    """
+
+    program: str
+    data: tuple[str, ...]
+    source: Source | None
+
+
+def config_source(options: Namespace) -> Source:
+    """Return the configuration of the words, with its settings.
+
+    Raises: CommandError, OSError
+    """
+    named = [word for word in options.words if "=" not in word]
+    settings = ",".join(word for word in options.words if "=" in word)
+    if len(named) > 1:
+        raise CommandError(f"one configuration, not {' and '.join(named)}", USAGE)
+    path = named[0] if named else str(Path(__file__).parents[2] / _DEFAULT)
+    if not path.endswith(LLM_SUFFIXES):
+        raise CommandError(f"{path} is not a {' or '.join(LLM_SUFFIXES)} file", USAGE)
+    check_there(path)
+    return Source(path, settings)
+
+
+def read_source(source: Source) -> LlmConfig:
+    """Return the configuration of a source.
+
+    Raises: CommandError, OSError
+    """
+    from compiler.llm.config import LlmConfigError, read_config, split_settings
+
+    try:
+        return read_config(source.path, split_settings(source.function))
+    except LlmConfigError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def exported_files(options: Namespace) -> LlmFiles:
+    """Return the files of the export that the words name.
+
+    Raises: CommandError, OSError
+    """
+    if len(options.words) != 1:
+        raise CommandError("which model? MODEL is the folder of an export, or a .pte", USAGE)
+    path = Path(options.words[0])
+    folder = path if path.is_dir() else path.parent
+    program = folder / PROGRAM if path.is_dir() else path
+    check_there(str(program))
+    found = sorted(str(one) for one in folder.glob("*.ptd"))
+    return LlmFiles(str(program), tuple(options.ptd or found), _source(folder))
+
+
+def _source(folder: Path) -> Source | None:
+    recipe = folder / RECIPE
+    if not recipe.is_file():
+        return None
+    try:
+        source = read_recipe(str(recipe)).recipe.job.source
+    except RecipeError:
+        return None
+    return source if source.kind is SourceKind.LLM and Path(source.path).is_file() else None
+
+
+def tokenizer_path(options: Namespace, files: LlmFiles) -> str:
+    """Return the tokenizer that is named, else that of the configuration; empty if unknown."""
+    if options.tokenizer or files.source is None:
+        return str(options.tokenizer)
+    base = read_source(files.source).base
+    if base.tokenizer_path:
+        return base.tokenizer_path
+    folder = Path(base.checkpoint) if base.checkpoint else None
+    if folder is not None and any((folder / name).is_file() for name in _TOKENIZERS):
+        return str(folder)
+    return ""

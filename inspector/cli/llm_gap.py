@@ -1,0 +1,69 @@
+"""llm gap: a program beside its float module along a text, with teacher forcing."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
+from inspector.cli.job_runs import check_there, finished
+from inspector.cli.llm_files import exported_files, tokenizer_path
+from inspector.cli.progress import Progress
+from inspector.jobs.generating import LlmGapJob
+from inspector.jobs.run import JobRun
+from inspector.tables.generation import token_table
+from inspector.units import format_share
+
+
+def run(options: Namespace) -> Answer:
+    """Compare in a worker process.
+
+    Raises: CommandError, OSError
+    """
+    files = exported_files(options)
+    options.inputs = [files.program]
+    if files.source is None:
+        words = "its configuration is not on this machine, so the float model is unknown"
+        raise CommandError(f"{files.program}: {words}", USAGE)
+    text = options.prompt
+    if options.text:
+        check_there(options.text)
+        text = Path(options.text).read_text("utf-8", "replace")
+    if not text:
+        raise CommandError("which text? --text FILE, or --prompt TEXT", USAGE)
+    job = LlmGapJob(
+        program=files.program,
+        config=files.source.path,
+        settings=files.source.function,
+        tokenizer=tokenizer_path(options, files),
+        text=text,
+        tokens=options.tokens,
+        data_files=files.data,
+        threads=options.threads,
+        engine=options.engine,
+    )
+    running = JobRun(job, timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    outcome = finished(running, progress, verbose=options.verbose)
+    return _answer(dict(outcome.result))
+
+
+def _answer(report: dict[str, Any]) -> Answer:
+    first, unexplained = report["first_difference"], report["first_unexplained"]
+    lines = [
+        f"top-1 agreement {format_share(report['top1_agreement'])} of {len(report['rows']):,}"
+        f" tokens, mean KL {report['mean_kl']:.3g}, largest error {report['max_abs']:.3g}",
+        f"perplexity {report['perplexity']:.6g}, of the float model"
+        f" {report['reference_perplexity']:.6g}",
+    ]
+    if first is None:
+        lines.append("both choose the same token everywhere")
+    elif unexplained is None:
+        lines.append(
+            f"the first other choice is behind token {first}; each is within twice the error"
+        )
+    else:
+        lines.append(f"the choice behind token {unexplained} differs by more than twice the error")
+    return Answer(report, lines=lines, tables=(shown(token_table(report["rows"])),))

@@ -1,0 +1,77 @@
+"""llm run: text behind a prompt, piece by piece."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from inspector.cli.answer import Answer, shown
+from inspector.cli.job_runs import check_there, finished
+from inspector.cli.llm_files import exported_files, tokenizer_path
+from inspector.cli.progress import Progress
+from inspector.cli.text import printable
+from inspector.jobs.generating import GenerateJob
+from inspector.jobs.messages import STOP, Generated, Message
+from inspector.jobs.run import JobRun
+from inspector.tables.generation import speed_table
+
+
+class _Stream(Progress):
+    """Writes generated text to a terminal as it appears."""
+
+    @override
+    def show(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if isinstance(message, Generated):
+                sys.stderr.write(printable(message.text))
+                sys.stderr.flush()
+        super().show([one for one in messages if not isinstance(one, Generated)])
+
+
+def run(options: Namespace) -> Answer:
+    """Generate in a worker process.
+
+    Raises: CommandError
+    """
+    files = exported_files(options)
+    options.inputs = [files.program]
+    tokenizer = tokenizer_path(options, files)
+    for path in options.libraries:
+        check_there(path)
+    job = GenerateJob(
+        program=files.program,
+        tokenizer=tokenizer,
+        prompt=options.prompt,
+        chat=options.chat,
+        system=options.system,
+        max_new_tokens=options.max_new_tokens or -1,
+        temperature=options.temperature,
+        top_p=options.top_p,
+        seed=options.seed,
+        num_bos=options.num_bos,
+        ignore_eos=options.ignore_eos,
+        warmup=options.warmup,
+        data_files=files.data,
+        threads=options.threads,
+        engine=options.engine,
+        libraries=tuple(options.libraries),
+    )
+    running = JobRun(job, timeout=options.timeout)
+    stream = _Stream if sys.stderr.isatty() else Progress
+    progress = stream(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
+    outcome = finished(
+        running, progress, verbose=options.verbose, stop=lambda: running.send(dict(STOP))
+    )
+    return _answer(dict(outcome.result))
+
+
+def _answer(report: dict[str, Any]) -> Answer:
+    rate = report["tokens_per_second"]
+    count = len(report["tokens"])
+    speed = f"{count:,} tokens, {rate:.4g} tokens/s behind the prompt; ended by {report['ended']}"
+    lines = [*report["text"].splitlines(), "", speed]
+    return Answer(report, lines=lines, tables=(shown(speed_table(report)),))

@@ -1,0 +1,137 @@
+"""Generations of text as tables: speed, calls, and what fits into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from inspector.tables.rows import RowField, row_table
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import Table
+from inspector.units import Quantity
+
+_NS = 1e6  # in a millisecond
+_DECODE = "decode"
+
+
+def calls_table(calls: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
+    """Return one row per call of the program: the positions it had and its time.
+
+    Units: times in ns
+    """
+    fields = (
+        RowField("call", Quantity.PLAIN),
+        RowField("kind"),
+        RowField("position", Quantity.PLAIN),
+        RowField("tokens", Quantity.PLAIN),
+        RowField("time", Quantity.TIME),
+        RowField("per token", Quantity.TIME),
+    )
+    rows = [
+        (
+            place,
+            one["kind"],
+            one["position"],
+            one["tokens"],
+            one["ms"] * _NS,
+            one["ms"] * _NS / max(one["tokens"], 1),
+        )
+        for place, one in enumerate(calls)
+    ]
+    return row_table(fields, rows, "calls", units=units)
+
+
+def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
+    """Return the times of a generation: prompt, first token, later ones with their spread.
+
+    Units: times in ns
+    """
+    later = np.array([one["ms"] for one in report["calls"] if one["kind"] == _DECODE])
+    rows: list[tuple[str, int | None, float | None, float | None]] = [
+        ("load", None, report["load_ms"] * _NS, None),
+        _row("prompt", report["prompt_tokens"], report["prefill_ms"]),
+        ("first token", 1, report["first_token_ms"] * _NS, None),
+    ]
+    if later.size:
+        rows.append(_row("later tokens", int(later.size), float(later.sum())))
+        named = {"median": 50, "10 % within": 10, "90 % within": 90}
+        for name, share in named.items():
+            rows.append(_row(name, 1, float(np.percentile(later, share))))
+    if later.size > 1:
+        rows.append(("growth per position", None, growth(report["calls"]) * _NS, None))
+    fields = (
+        RowField("what"),
+        RowField("tokens", Quantity.PLAIN, missing=""),
+        RowField("time", Quantity.TIME),
+        RowField("tokens/s", Quantity.PLAIN, missing=""),
+    )
+    return row_table(fields, rows, "times", units=units)
+
+
+def _row(name: str, tokens: int, ms: float) -> tuple[str, int, float, float | None]:
+    return name, tokens, ms * _NS, round(1e3 * tokens / ms, 1) if ms else None
+
+
+def growth(calls: Sequence[Mapping[str, Any]]) -> float:
+    """Return the ms by which a call behind the prompt takes longer with each position."""
+    later = [one for one in calls if one["kind"] == _DECODE]
+    places = np.array([one["position"] for one in later], dtype=np.float64)
+    times = np.array([one["ms"] for one in later], dtype=np.float64)
+    spread = places - np.mean(places)
+    return float(np.sum(spread * (times - np.mean(times))) / max(np.sum(spread**2), 1e-12))
+
+
+def plan_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
+    """Return one row per context length: the bytes of weights, cache and other planned buffers."""
+    fields = (
+        RowField("context", Quantity.PLAIN),
+        RowField("weights", Quantity.SIZE),
+        RowField("KV cache", Quantity.SIZE),
+        RowField("other planned", Quantity.SIZE),
+        RowField("total", Quantity.SIZE),
+        RowField("fits", tone=lambda value: "good" if value == "yes" else "bad"),
+    )
+    found = [
+        (
+            one["context"],
+            one["weights"],
+            one["cache"],
+            one["planned"],
+            one["total"],
+            "" if one["fits"] is None else "yes" if one["fits"] else "no",
+        )
+        for one in rows
+    ]
+    return row_table(fields, found, "lengths", units=units)
+
+
+def token_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
+    """Return one row per token that two models read: how their logits behind it differ."""
+    fields = (
+        RowField("position", Quantity.PLAIN),
+        RowField("token", Quantity.PLAIN),
+        RowField("text", mono=True),
+        RowField("max abs", Quantity.PLAIN),
+        RowField("KL", Quantity.PLAIN),
+        RowField("top-1", tone=lambda value: "good" if value == "same" else "bad"),
+        RowField("margin", Quantity.PLAIN),
+        RowField("loss, reference", Quantity.PLAIN, missing=""),
+        RowField("loss", Quantity.PLAIN, missing=""),
+    )
+    found = [
+        (
+            one["position"],
+            one["token"],
+            one["text"],
+            one["max_abs"],
+            one["kl"],
+            "same" if one["top1"] else "differs",
+            one["margin"],
+            one["reference_loss"],
+            one["loss"],
+        )
+        for one in rows
+    ]
+    return row_table(fields, found, "tokens", units=units)

@@ -1,0 +1,105 @@
+"""Generates text in the worker; each piece is reported as it appears."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inspector.jobs.generating import GenerateJob
+from inspector.worker import executing
+from inspector.worker.exporter import AnswerError, timed_stage
+from inspector.worker.kernels import with_libraries
+from inspector.worker.tasks import Task
+from runtime.llm.chat import ChatError, chat_prompt, chat_template
+from runtime.llm.text_runner import CallTime, GenerationConfig, TextRunner
+from runtime.llm.tokenizers import BYTES, TokenizerError
+from schema.version import __version__
+
+_BYTES = 256  # tokens of a program without a tokenizer
+
+
+def work(job: GenerateJob, task: Task) -> dict[str, Any]:
+    """Generate; return text, tokens and times.
+
+    Raises: AnswerError, ExecutionError, OSError
+    """
+    torch.set_num_threads(job.threads)
+    with_libraries(job.libraries)
+    runner = load_runner(job, task)
+    prompt = _prompt(job)
+    config = GenerationConfig(
+        max_new_tokens=job.max_new_tokens,
+        temperature=job.temperature,
+        top_p=job.top_p,
+        seed=job.seed,
+        num_bos=job.num_bos,
+        ignore_eos=job.ignore_eos,
+    )
+    if job.warmup:
+        with timed_stage(task.notify, "warm up"):
+            runner.warmup(prompt)
+    pieces: list[str] = []
+    calls: list[CallTime] = []
+
+    def show(piece: str) -> None:
+        pieces.append(piece)
+        task.notify("generated", text=piece, calls=len(calls))
+
+    task.stop.when_asked(runner.stop)
+    with timed_stage(task.notify, "run"):
+        stats = runner.generate(prompt, config, show, calls.append)
+    task.stop.when_asked(None)
+    return {
+        "etscope": __version__,
+        "program": job.program,
+        "facts": runner.facts,
+        "prompt": prompt,
+        "text": "".join(pieces),
+        "ended": stats.ended,
+        "prompt_tokens": stats.prompt_tokens,
+        "tokens": stats.tokens,
+        "load_ms": stats.load_ms,
+        "prefill_ms": stats.prefill_ms,
+        "first_token_ms": stats.first_token_ms,
+        "tokens_per_second": stats.tokens_per_second,
+        "threads": torch.get_num_threads(),
+        "calls": [asdict(one) for one in stats.calls],
+    }
+
+
+def load_runner(job: GenerateJob, task: Task) -> TextRunner:
+    """Return the loaded runner of a request.
+
+    Raises: AnswerError for a missing tokenizer, ExecutionError, OSError
+    """
+    tokenizer = job.tokenizer or BYTES
+    try:
+        runner = TextRunner(job.program, tokenizer, job.data_files, job.engine)
+    except TokenizerError as error:
+        raise AnswerError(str(error)) from error
+    with timed_stage(task.notify, "load"):
+        runner.load()
+    size = runner.facts.get("get_vocab_size")
+    if not job.tokenizer and size not in (None, _BYTES):
+        words = f"{job.program} has {size:,} tokens; --tokenizer names the file that spells them"
+        raise AnswerError(words)
+    return runner
+
+
+def _prompt(job: GenerateJob) -> str:
+    if not job.chat:
+        return job.prompt
+    folder = Path(job.tokenizer)
+    messages = [{"role": "system", "content": job.system}] if job.system else []
+    messages.append({"role": "user", "content": job.prompt})
+    try:
+        template, tokens = chat_template(folder if folder.is_dir() else folder.parent)
+        return chat_prompt(template, tokens, messages)
+    except ChatError as error:
+        raise AnswerError(str(error)) from error
+
+
+failure = executing.failure

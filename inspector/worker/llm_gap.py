@@ -1,0 +1,103 @@
+"""Compares a language model with its float module along a text, in the worker."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from compiler.llm.config import LlmConfig, read_config, split_settings
+from compiler.llm.model import build_model
+from inspector.jobs.generating import GenerateJob, LlmGapJob
+from inspector.worker import executing
+from inspector.worker.exporter import AnswerError, timed_stage
+from inspector.worker.generating import load_runner
+from inspector.worker.tasks import Task
+
+
+def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
+    """Read a text with both; return the differences of each token.
+
+    Raises: AnswerError, CompileError, ExecutionError, OSError
+    """
+    torch.set_num_threads(job.threads)
+    same = {
+        name: getattr(job, name)
+        for name in ("program", "tokenizer", "data_files", "threads", "engine")
+    }
+    runner = load_runner(GenerateJob(**same), task)
+    tokens = runner.tokenizer.encode(job.text)[: min(job.tokens, runner.context)]
+    if len(tokens) < 2:
+        raise AnswerError("the text has less than two tokens: --text names a longer one")
+    with timed_stage(task.notify, "reference"):
+        config = read_config(job.config, split_settings(job.settings))
+        wanted = reference_logits(config, tokens)
+    found: list[torch.Tensor] = []
+    with timed_stage(task.notify, "run"):
+        for place, token in enumerate(tokens):
+            found.append(runner.logits_of([token]))
+            task.notify("counted", done=place + 1, total=len(tokens))
+    rows = [
+        _row(place, tokens, wanted[place], found[place], runner.tokenizer.decode([tokens[place]]))
+        for place in range(len(tokens))
+    ]
+    return {"program": job.program, "tokens": tokens, "rows": rows, **_summary(rows)}
+
+
+def reference_logits(config: LlmConfig, tokens: list[int]) -> torch.Tensor:
+    """Return the logits of the float module behind each token.
+
+    Shapes: result: [tokens, vocabulary]
+    """
+    whole = replace(
+        config,
+        model=replace(config.model, quantize_kv_cache=False, dtype_override="fp32"),
+        debug=replace(config.debug, generate_full_logits=True),
+    )
+    built = build_model(whole)
+    given = [torch.tensor([tokens])]
+    if whole.model.use_kv_cache:
+        given.append(torch.tensor([0]))
+    with torch.no_grad():
+        return built.module(*given)[0].float()
+
+
+def _row(
+    place: int, tokens: list[int], wanted: torch.Tensor, found: torch.Tensor, text: str
+) -> dict[str, Any]:
+    reference = torch.log_softmax(wanted.double(), -1)
+    own = torch.log_softmax(found.double(), -1)
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    best = int(found.argmax())
+    margin = float(wanted.max() - wanted[best])
+    return {
+        "position": place,
+        "token": tokens[place],
+        "text": text,
+        "max_abs": float((wanted - found).abs().max()),
+        "kl": max(float((reference.exp() * (reference - own)).sum()), 0.0),
+        "top1": int(wanted.argmax()) == best,
+        "margin": margin,
+        "reference_loss": None if following is None else -float(reference[following]),
+        "loss": None if following is None else -float(own[following]),
+    }
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return agreement and perplexities; the first call whose choice differs beyond its error."""
+    read = [one for one in rows if one["loss"] is not None]
+    beyond = (one for one in rows if not one["top1"] and one["margin"] > 2 * one["max_abs"])
+    return {
+        "top1_agreement": sum(one["top1"] for one in rows) / len(rows),
+        "mean_kl": sum(one["kl"] for one in rows) / len(rows),
+        "max_abs": max(one["max_abs"] for one in rows),
+        "perplexity": math.exp(sum(one["loss"] for one in read) / len(read)),
+        "reference_perplexity": math.exp(sum(one["reference_loss"] for one in read) / len(read)),
+        "first_difference": next((one["position"] for one in rows if not one["top1"]), None),
+        "first_unexplained": next((one["position"] for one in beyond), None),
+    }
+
+
+failure = executing.failure

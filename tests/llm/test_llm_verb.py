@@ -1,0 +1,99 @@
+"""etscope llm: from a configuration to text, its gap and its plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from jsonschema import Draft202012Validator
+
+from compiler.llm.config import read_config
+from compiler.llm.model import build_model
+from tests.architecture.tree import ROOT
+from tests.inspector.cli_runs import run
+from tests.llm.configs import CACHE, LENGTHS, NANO, SMALL, generated
+
+pytestmark = pytest.mark.slow
+CONFIGS: dict[str, dict[str, Any]] = {
+    "gpt": {"base": {"params": {**NANO, "vocab_size": 256}}, "model": CACHE},
+    "llama": {
+        "base": {"model_class": "llama3", "params": {**SMALL, "vocab_size": 256}},
+        "model": {**CACHE, "use_sdpa_with_kv_cache": True},
+        "backend": {"xnnpack": {"enabled": True}},
+    },
+    "whole": {"base": {"params": {**NANO, "vocab_size": 256}}},
+}
+
+
+def _data(*words: object) -> dict[str, Any]:
+    found = run("llm", *map(str, words), "--format", "json")
+    assert found.code == 0, found.err
+    whole = json.loads(found.out)
+    schema = json.loads((ROOT / "docs/json-schema/llm.json").read_text())
+    schema.pop("$ref")
+    Draft202012Validator(schema).validate(whole)
+    return whole["data"]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_an_export_generates_as_eager_and_has_no_gap(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({**CONFIGS[name], "export": LENGTHS}))
+    _data("export", path, "-o", tmp_path / "out")
+    report = _data("run", tmp_path / "out", "--prompt", "Hello", "--max-new-tokens", 12)
+    config = read_config(path)
+    module = build_model(config).module
+    with torch.no_grad():
+        wanted = generated(module, list(b"Hello"), 12, cache=config.model.use_kv_cache)
+    assert report["tokens"] == wanted
+    assert [one["tokens"] for one in report["calls"]] == [5, *[1] * 11]
+    assert report["calls"][-1]["position"] == 15
+    gap = _data("gap", tmp_path / "out", "--prompt", "Once upon a time there was")
+    assert gap["top1_agreement"] == 1
+    assert gap["perplexity"] == pytest.approx(gap["reference_perplexity"], rel=1e-3)
+    assert gap["max_abs"] < 1e-4
+
+
+def test_quantized_weights_show_in_the_gap_and_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
+    changes = ("quantization.qmode=8da4w", "quantization.embedding_quantize='4,32'")
+    _data("export", path, *changes, "-o", tmp_path / "out")
+    recipe = json.loads((tmp_path / "out/recipe.json").read_text())
+    assert "8da4w" in json.dumps(recipe)
+    gap = _data("gap", tmp_path / "out", "--prompt", "Once upon a time there was")
+    assert gap["mean_kl"] > 0
+    assert gap["first_unexplained"] is None
+    plain, small = (_data("plan", path, *words)["rows"][-1] for words in ((), changes))
+    assert small["weights"] < plain["weights"] / 3
+    assert small["cache"] == plain["cache"]
+
+
+def test_a_plan_says_which_length_fits(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
+    parameters = sum(p.numel() for p in build_model(read_config(path)).module.parameters())
+    found = _data("plan", path, "--memory", 1, "--length", 128, "--length", 2048)
+    assert [one["context"] for one in found["rows"]] == [48, 128, 2048]
+    assert found["rows"][0]["weights"] == 4 * parameters
+    assert found["rows"][1]["cache"] == 2 * 2 * 2 * 16 * 128 * 4
+    assert found["largest"] == 128
+
+
+def test_errors_are_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text("model: {kv: true}\n")
+    for words, sentence in (
+        (("export", path, "-o", tmp_path / "out"), "model: unknown kv; available:"),
+        (("export", path), "where to?"),
+        (("export", "model.txt", "-o", tmp_path / "out"), "is not a .yaml or .yml file"),
+        (("export", "quantization.qmode=3w", "-o", tmp_path / "out"), "quantization.qmode: unkn"),
+        (("run",), "which model?"),
+    ):
+        found = run("llm", *map(str, words))
+        assert found.code == 2, found
+        assert sentence in found.err
