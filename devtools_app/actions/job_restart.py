@@ -39,6 +39,7 @@ _VIEWS: Mapping[str, str] = {
     "bisect": "bisect",
     "evaluate": "evaluate",
     "measure": "compare",
+    "backend_plan": "backends",
     "calibrate": "roofline",
     "step": "step",
     "sweep": "sweep",

@@ -35,6 +35,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_only_data),
     entry("structure", "Structure", Area.CENTRE, "structure", groups=_LOOK),
     entry("roofline", "Roofline", Area.CENTRE, "roofline", groups=_LOOK, never=_only_data),
+    entry("backends", "Backends", Area.CENTRE, "partitions", without_session=True, groups=_LOOK),
     entry("node", "Node", Area.RIGHT, "node", showing=Showing.FOLLOWS),
     entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE, showing=Showing.NEVER),
     entry("notes", "Notes", Area.RIGHT, "notes", showing=Showing.NEVER),

@@ -164,6 +164,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope bundle model.pte --inputs a.pt --expected outputs.pt -o model.bpte",
     ),
     "clean": ("etscope clean model.pte", "etscope clean model.pte --remove values"),
+    "backends": (
+        "etscope backends show",
+        f"etscope backends show {_ALIAS}",
+        "etscope backends plan model.py:build",
+        f"etscope backends plan model.py:build --backend {_ALIAS}",
+    ),
     "doctor": ("etscope doctor", "etscope doctor --threads 4 --format json"),
     "port": (
         "etscope port export.py",

@@ -48,6 +48,7 @@ VERBS: dict[str, str] = {
     "merge": "a program and its .ptd files as one .pte",
     "json": "the flatbuffer of a file as JSON in flatc's form, and a file from such JSON",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
+    "backends": "what each backend is and needs, and which share of a model each would take",
     "compile": "a program file and an ETRecord from a PyTorch module",
     "run": "run a program on ETScope's runtime: outputs, trace, times",
     "llm": "export, run, measure and plan a language model",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from inspector.jobs.backend_plan import BackendPlanJob
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.calibrate import CalibrateJob
 from inspector.jobs.evaluate import EvalJob
@@ -210,6 +211,12 @@ def _calibrate(_job: CalibrateJob) -> list[str]:
     return ["roofline", ".", "--calibrate"]
 
 
+def _plan_backends(job: BackendPlanJob) -> list[str]:
+    how = job.compile.quantising
+    own = [("backend", job.backends), ("quantize", how.mode or how.quantizer)]
+    return ["backends", "plan", str(job.compile.source), *_flags(own)]
+
+
 _WORDS: Mapping[type, Callable[[Any], list[str]]] = {
     CompileJob: _compile,
     RunJob: _run,
@@ -221,4 +228,5 @@ _WORDS: Mapping[type, Callable[[Any], list[str]]] = {
     EvalJob: _evaluate,
     MeasureJob: _measure,
     CalibrateJob: _calibrate,
+    BackendPlanJob: _plan_backends,
 }

@@ -194,6 +194,22 @@ JOBS: tuple[JobKind, ...] = (
         result="inspector.jobs.preview:Preview",
     ),
     JobKind(
+        "backend_plan",
+        "planning backends",
+        "inspector.jobs.backend_plan:BackendPlanJob",
+        "inspector.worker.backend_plan:work",
+        COMPILES,
+        result="inspector.jobs.backend_plan:BackendPlan",
+    ),
+    JobKind(
+        "backend_card",
+        "reading the tables of a backend",
+        "inspector.jobs.backend_plan:BackendCardJob",
+        "inspector.worker.backend_plan:card",
+        COMPILES,
+        result="inspector.jobs.backend_plan:BackendFacts",
+    ),
+    JobKind(
         "suggest",
         "looking for suggestions",
         _SUGGEST,

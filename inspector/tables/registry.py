@@ -85,6 +85,9 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("stages", "a stage of the compile", "stage_steps:stages", TableSubject.SESSION),
         TableEntry("findings", "a finding", "findings:finding_table", TableSubject.SESSION),
         TableEntry("next-steps", "an action", "next_steps:next_step_table", TableSubject.SESSION),
+        TableEntry(
+            "backends", "a backend, what it needs", "backends:backends", TableSubject.SESSION
+        ),
         TableEntry("files", "a file", "files:files", TableSubject.SESSION),
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),

@@ -58,7 +58,7 @@ def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
     requested, warm, listener = job.compile, task.warm or Warm(), MessageCollector(task.notify)
     check_names(requested)
     return to_json(
-        preview_of(requested, _source(requested, warm, listener), warm, listener.observe)
+        preview_of(requested, job_source(requested, warm, listener), warm, listener.observe)
     )
 
 
@@ -66,7 +66,7 @@ def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     """Return changes of a compile that reduce boundaries, as JSON content."""
     requested, warm, listener = job.compile, task.warm or Warm(), MessageCollector(task.notify)
     check_names(requested)
-    source = _source(requested, warm, listener)
+    source = job_source(requested, warm, listener)
 
     def tried(changed: CompileJob) -> Preview:
         task.notify("stage", stage="try a suggestion")
@@ -75,7 +75,7 @@ def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     return to_json(Suggestions(suggestions_of(requested, tried)))
 
 
-def _source(job: CompileJob, warm: Warm, listener: MessageCollector) -> Exported:
+def job_source(job: CompileJob, warm: Warm, listener: MessageCollector) -> Exported:
     """Return the exported and quantized programs of a job."""
     if not warm.knows(job):
         exporter.redirect_logs(listener)

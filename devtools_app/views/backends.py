@@ -1,0 +1,170 @@
+"""Backends: what each needs and runs, and which share of the open model each would take."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QSplitter
+from typing_extensions import override
+
+from devtools_app.state.state import OpenSession, State
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.files.session import Session
+from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob
+from inspector.jobs.table import kind_of
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.session_recipe import session_recipe
+from inspector.tables.backends import backends, card_table, plan_table
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.table import Table
+from inspector.toolchain.backend_cards import backend_card, backend_cards, card_lines, plannable
+
+_CARDS, _PLAN = "cards", "plan"
+
+
+class BackendsPane(PanelActions, Pane):
+    """A table of all backends, or of what each would take; below it the card of the chosen one."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Backends")
+        self.runner = context.jobs["backend_plan"]
+        self.table = TableView(context.theme, "backends")
+        self.card = QLabel()
+        self.card.setAccessibleName("Card of the chosen backend")
+        self.card.setWordWrap(True)
+        self.card.setMargin(12)
+        self.card.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.card.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.shown = ToolbarCombo(context.theme, "show", "What the table shows")
+        self.shown.show_choices([("all backends", _CARDS), ("the plan", _PLAN)], _CARDS)
+        self.add_tool(self.shown)
+        self._plan = self.add_button(
+            "Plan", "Find the share of this model that each backend would take", self.plan
+        )
+        self._cancel = self.add_button("Cancel", "Cancel the plan", self.runner.cancel)
+        self._cancel.hide()
+        self._plans: dict[OpenSession, BackendPlan] = {}
+        parts = QSplitter(Qt.Orientation.Vertical)
+        parts.addWidget(self.table)
+        parts.addWidget(self.card)
+        parts.setChildrenCollapsible(False)
+        parts.setSizes([420, 200])
+        self.set_content(parts)
+        self.table.row_chosen.connect(lambda _row: self._show_card())
+        self.shown.activated.connect(lambda _at: self._show_again())
+        self.runner.changed.connect(self._follow)
+
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the backends, with or without a session."""
+        session, of = state.session, state.open_session
+        plan = self._plans.get(of) if of is not None else None
+        planned = self.shown.currentData() == _PLAN
+        self.request((of, planned, plan), lambda: _table(session, plan if planned else None))
+        self._show_job()
+
+    @override
+    def show_session(self, session: Session, state: State) -> None:
+        """Show the backends of a session."""
+        self.show_state(state)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show a table."""
+        if isinstance(result, Table):
+            self.table.show_table(result)
+            self.show_content()
+            self._show_card()
+            self._show_job()
+
+    # -- the plan --------------------------------------------------------------------------
+
+    def plan(self) -> None:
+        """Let each backend that can be used here partition the program of the session."""
+        session = self.state.session
+        if session is None:
+            self._tell("Open a program with its ETRecord to plan it")
+            return
+        try:
+            job = session_recipe(session).recipe.job
+        except RecipeError as error:
+            self._tell(str(error))
+            return
+        request = BackendPlanJob(job, plannable())
+        self.runner.start(request, about=self.state.open_session, replace_running=True)
+
+    def _follow(self) -> None:
+        found = self.runner.current
+        done = found is not None and not found.running and found.outcome is not None
+        if found is not None and done and not found.error and isinstance(found.about, OpenSession):
+            assert found.outcome is not None
+            plan = kind_of(found.job).read_result(found.outcome.result)
+            if self._plans.get(found.about) != plan:
+                self._plans[found.about] = plan
+                self.shown.show_choices([("all backends", _CARDS), ("the plan", _PLAN)], _PLAN)
+                self._show_again()
+        self._show_job()
+
+    def _show_again(self) -> None:
+        if self.isVisible():
+            self.show_state(self.state)
+
+    def _show_job(self) -> None:
+        found = self.runner.current
+        running = found is not None and found.running
+        self._cancel.setVisible(running)
+        self._plan.setVisible(not running)
+        words = ""
+        if found is not None and running:
+            at = found.counted
+            words = f"Planning: {at.done} of {at.total} backends" if at is not None else "Planning"
+        elif found is not None and found.error:
+            words = found.error
+        elif self.shown.currentData() == _PLAN and self._known() is None:
+            words = "No plan yet: Plan finds the share that each backend would take"
+        self._tell(words)
+
+    def _known(self) -> BackendPlan | None:
+        of = self.state.open_session
+        return self._plans.get(of) if of is not None else None
+
+    def _tell(self, words: str) -> None:
+        self.note.setText(words)
+        self.note.setToolTip(words)
+
+    # -- the card --------------------------------------------------------------------------
+
+    def _show_card(self) -> None:
+        key = self.table.current_key()
+        name = key[0] if isinstance(key, tuple) else key
+        if not isinstance(name, str):
+            self.card.setText("Choose a backend to read its card")
+            return
+        try:
+            lines = card_lines(backend_card(name.partition(":")[0]))
+        except KeyError:
+            lines = {}
+        self.card.setText("\n".join(f"{title}: {text}" for title, text in lines.items()))
+
+
+def _table(session: Session | None, plan: BackendPlan | None) -> Table:
+    if plan is not None:
+        return plan_table(plan)
+    if session is None:
+        return card_table(backend_cards())
+    return backends(session, AUTOMATIC)
+
+
+SPEC = ViewSpec(
+    "backends", "Backends", Area.CENTRE, BackendsPane, "partitions", without_session=True
+)

@@ -1,0 +1,92 @@
+"""Cards of backends, and the plan of which share of a model each would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import inspector
+from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob, BackendShare
+from inspector.jobs.commands import command_of
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.tables.backends import plan_table
+from inspector.toolchain.backend_cards import AVAILABLE, backend_card, backend_cards, card_lines
+from schema.vendors.needs import VendorNeed
+from schema.vendors.table import VENDORS
+from tests.inspector.cli_runs import run, valid
+from tests.inspector.sessions import DATA, session
+
+SAMPLE = DATA / "corpus/v1.5.1/convnet_xnnpack"
+
+
+def test_every_backend_has_a_card_and_every_card_a_way_to_get_it() -> None:
+    cards = backend_cards()
+    assert {one.alias for one in VENDORS} <= {one.name for one in cards}
+    assert [one.name for one in cards if not (one.hardware and one.runs)] == []
+    assert [one.name for one in cards if one.missing and not one.install] == []
+    lines = card_lines(backend_card("EthosU"))
+    assert lines["known traps"].startswith("it takes integers only")
+    with pytest.raises(KeyError, match="did you mean vulkan"):
+        backend_card("vulcan")
+
+
+def test_show_tells_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VendorNeed, "is_met", lambda *_: False)
+    data = valid(run("backends", "show", "--format", "json"), "backends")["data"]
+    rows = {one["name"]: one for one in data["backends"]}
+    assert rows["xnnpack"]["state"] == AVAILABLE
+    assert rows["openvino"]["state"] == "the executorch package is not installed"
+    assert rows["openvino"]["install"].startswith("pip install 'openvino>=")
+    one = valid(run("backends", "show", "qnn", "--format", "json"), "backends")["data"]["backends"]
+    assert one[0]["details"]["operators"] == "not known here"
+    text = run("backends", "show", "zzz")
+    assert (text.code, "available: openvino" in text.err) == (2, True)
+
+
+def test_plan_has_a_row_for_each_backend_with_the_rest_explained(tmp_path: Path) -> None:
+    source = tmp_path / "model.py"
+    source.write_text(
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.erf(torch.relu(x)) + x\n"
+        "def build():\n"
+        "    return Net().eval(), (torch.rand(2, 3),)\n",
+        "utf-8",
+    )
+    words = [
+        word for name in ("xnnpack", "demo-add-mul", "nothing") for word in ("--backend", name)
+    ]
+    answer = run("backends", "plan", f"{source}:build", *words, "--format", "json")
+    rows = {one["backend"]: one for one in valid(answer, "backends")["data"]["plan"]}
+    own = rows["xnnpack"]
+    assert (own["taken"], own["nodes"], own["method"]) == (2, 3, "forward")
+    assert "aten.erf.default: no rule" in own["reasons"][0]
+    assert rows["demo-add-mul"]["taken"] == 1
+    assert "unknown partitioner 'nothing'" in rows["nothing"]["error"]
+    assert run("backends", "plan").code == 2
+
+
+def test_plan_is_a_table_with_the_largest_share_first() -> None:
+    rows = (
+        BackendShare("a", "forward", 4, 1, 1, ("x: why",)),
+        BackendShare("b", error="not here"),
+        BackendShare("c", "forward", 4, 4, 2),
+    )
+    table = plan_table(BackendPlan(rows))
+    assert [table.key(at)[0] for at in range(3)] == ["c", "a", "b"]
+    text = str(table)
+    assert "nothing is left" in text
+    assert "not here" in text
+
+
+def test_table_of_a_session_counts_its_delegates() -> None:
+    table = inspector.table(session(SAMPLE), "backends")
+    line = next(one for one in str(table).splitlines() if one.startswith("xnnpack"))
+    assert line.rstrip().endswith("2")
+
+
+def test_plan_of_the_window_is_a_command() -> None:
+    job = BackendPlanJob(CompileJob(Source("m.py", "build")), ("xnnpack",))
+    assert "backends plan m.py:build --backend=xnnpack" in command_of(job)
