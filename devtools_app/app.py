@@ -20,6 +20,7 @@ from devtools_app.shell.warm_imports import Warming
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import SettingsFile
+from devtools_app.state.state import State
 from devtools_app.widgets.log_panel import LogStore, log_qt_message
 
 _LOG = logging.getLogger(__name__)
@@ -114,7 +115,12 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     def show_error(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))
 
+    def thaw(old: State, new: State) -> None:
+        if len(new.sessions) < len(old.sessions):
+            garbage.thaw()
+
     hook.happened.connect(show_error)
+    window.store.changed.connect(thaw)
     window.show()
     from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 

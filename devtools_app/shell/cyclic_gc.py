@@ -11,8 +11,10 @@ from typing_extensions import override
 _INTERVAL_MS = 1000
 _YOUNG = 700  # new containers; Python's own threshold
 _ROUNDS = 10  # collections of one generation before the next older one is due; Python's own
-# A full collection looks at every object of every open session: at most 1 % of the time.
-_FULL_SHARE = 0.01
+_FULL_SHARE = 0.01  # of the time for full collections
+# Objects that are looked at within a frame. More of them are the models of a large session, which
+# are kept: they are frozen instead, until a session is closed.
+_MOST = 200_000
 
 
 class GarbageCollector(QObject):
@@ -22,12 +24,16 @@ class GarbageCollector(QObject):
     widgets in turn (a new style sheet, palette or font) this deletes widgets which Qt is about
     to visit, and in a worker thread it deletes widgets that the GUI thread is using: both end the
     process. A timer of the GUI thread runs when no widget is being visited.
+
+    Generations that would take longer than a frame are frozen. After `thaw` everything is looked at
+    once, however long that takes.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._was_on = gc.isenabled()
         self._full_not_before = 0.0
+        self._thawed = False
         gc.disable()
         self.startTimer(_INTERVAL_MS)
 
@@ -39,19 +45,38 @@ class GarbageCollector(QObject):
     def collect_due(self) -> int:
         """Collect the generations that are due; return the objects found."""
         young, middle, old = gc.get_count()
-        if young < _YOUNG:
-            return 0
-        if middle < _ROUNDS:
-            return gc.collect(0)
         start = time.monotonic()
-        if old < _ROUNDS or start < self._full_not_before:
-            return gc.collect(1)
-        found = gc.collect()
-        end = time.monotonic()
-        self._full_not_before = end + (end - start) / _FULL_SHARE
+        full = start >= self._full_not_before and (self._thawed or old >= _ROUNDS)
+        if young < _YOUNG and not (self._thawed and full):
+            return 0
+        if not self._thawed and young > _MOST:
+            gc.freeze()
+            return 0
+        if middle < _ROUNDS and not self._thawed:
+            return gc.collect(0)
+        generation = 2 if full else 1
+        if not self._thawed and _objects(generation) > _MOST:
+            gc.freeze()
+            return 0
+        found = gc.collect(generation)
+        if full:
+            end = time.monotonic()
+            self._thawed = False
+            self._full_not_before = end + (end - start) / _FULL_SHARE
         return found
+
+    def thaw(self) -> None:
+        """Look at what was frozen as well, next time: a session was closed."""
+        gc.unfreeze()
+        self._thawed = True
 
     def stop(self) -> None:
         """Restore Python's collector."""
         if self._was_on:
             gc.enable()
+        gc.unfreeze()
+
+
+def _objects(generation: int) -> int:
+    """Return how many objects a collection looks at."""
+    return sum(len(gc.get_objects(generation=one)) for one in range(generation + 1))

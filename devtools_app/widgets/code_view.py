@@ -6,19 +6,19 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, Qt, QTimer
+from PySide6.QtCore import QObject, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
     QPainter,
     QPaintEvent,
     QResizeEvent,
-    QSyntaxHighlighter,
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextLayout,
 )
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from typing_extensions import override
@@ -35,55 +35,35 @@ _RETRY = 15  # ms between two looks whether it is there
 _SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
-class _Colours(QSyntaxHighlighter):
-    """Colours lines in order: the first ones immediately, the rest while the window is idle."""
+class _Colours(QObject):
+    """Colours lines in order: the first ones immediately, the rest while the window is idle.
+
+    A QSyntaxHighlighter would visit every line of a new text at once.
+    """
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
+        self._document = document
         self._theme = theme
         self._lines: list[tuple[CodeToken, ...]] = []
         self._states: tuple[str, ...] = ()
+        self._coloured = 0  # lines
+        self._formats: dict[str, QTextCharFormat] = {}
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._colour_some)
 
     def forget(self) -> None:
         """Stop colouring; called before the text is replaced."""
         self._timer.stop()
-        self._lines, self._states = [], ()
+        self._lines, self._states, self._coloured = [], (), 0
 
     def start(self) -> None:
         """Colour the first lines now and the others later."""
         self._timer.start(0)
         self._colour_some()
 
-    def _colour_some(self) -> None:
-        there = import_later(_TOKENS)
-        self._timer.setInterval(0 if there else _RETRY)
-        if not there:
-            return
-        end = time.perf_counter() + _SLICE
-        block = self.document().findBlockByNumber(len(self._lines))
-        while block.isValid() and time.perf_counter() < end:
-            block = self._lex(block)
-        if not block.isValid():
-            self._timer.stop()
-
-    def _lex(self, block: QTextBlock) -> QTextBlock:
-        from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
-
-        tokens, self._states = line_tokens(block.text(), self._states or ROOT)
-        self._lines.append(tokens)
-        if tokens:
-            self.rehighlightBlock(block)
-        return block.next()
-
-    @override
-    def highlightBlock(self, text: str) -> None:
-        line = self.currentBlock().blockNumber()
-        for token in self._lines[line] if line < len(self._lines) else ():
-            self.setFormat(token.start, token.length, self._format(token.kind))
-
-    def _format(self, kind: str) -> QTextCharFormat:
+    def restyle(self) -> None:
+        """Use the colours of the palette as it is now."""
         palette = self._theme.palette
         colours = {
             "comment": palette.muted,
@@ -94,9 +74,43 @@ class _Colours(QSyntaxHighlighter):
             "decorator": palette.warn,
             "definition": palette.text,
         }
-        result = QTextCharFormat()
-        result.setForeground(QColor(colours[kind]))
-        return result
+        for kind, colour in colours.items():
+            self._formats[kind] = QTextCharFormat()
+            self._formats[kind].setForeground(QColor(colour))
+        if self._coloured:
+            self._coloured = 0
+            self.start()
+
+    def _colour_some(self) -> None:
+        there = import_later(_TOKENS)
+        self._timer.setInterval(0 if there else _RETRY)
+        if not there:
+            return
+        end = time.perf_counter() + _SLICE
+        block = self._document.findBlockByNumber(self._coloured)
+        while block.isValid() and time.perf_counter() < end:
+            self._colour(block)
+            self._coloured += 1
+            block = block.next()
+        if not block.isValid():
+            self._timer.stop()
+
+    def _colour(self, block: QTextBlock) -> None:
+        from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
+
+        if self._coloured == len(self._lines):
+            tokens, self._states = line_tokens(block.text(), self._states or ROOT)
+            self._lines.append(tokens)
+        tokens = self._lines[self._coloured]
+        if tokens:
+            block.layout().setFormats([self._range(token) for token in tokens])
+            self._document.markContentsDirty(block.position(), block.length())
+
+    def _range(self, token: CodeToken) -> QTextLayout.FormatRange:
+        found = QTextLayout.FormatRange()
+        found.start, found.length = token.start, token.length
+        found.format = self._formats[token.kind]
+        return found
 
 
 class _LineNumbers(QWidget):
@@ -212,7 +226,7 @@ class CodeView(QPlainTextEdit):
 
     def _restyle(self) -> None:
         self.setFont(self._theme.mono())
-        self._colours.rehighlight()
+        self._colours.restyle()
         self._fit_line_numbers()
         self.mark(self._marked)
 

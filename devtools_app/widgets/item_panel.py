@@ -37,7 +37,7 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.share_bar import ShareDelegate
 from inspector.render.delimited import tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
-from inspector.tables.magnitude import magnitude
+from inspector.tables.magnitude import has_size
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.units import plural
 
@@ -346,7 +346,7 @@ class ItemPanel(QWidget):
 def _example(table: Table) -> str:
     """Return a condition on a numeric column, preferably one with a unit; may be empty."""
     numbers = [one for one in table.columns if one.kind is ColumnKind.NUMBER]
-    measured = next((one for one in numbers if one.unit and magnitude(one.values)), None)
+    measured = next((one for one in numbers if one.unit and has_size(one.values)), None)
     number = measured or next(iter(numbers), None)
     least = "1" if measured is None else "0.1"
     return "" if number is None else f"{number.title.replace(' ', '')}>{least}"

@@ -21,6 +21,15 @@ def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
     return max(numbers, default=0.0)
 
 
+def has_size(values: Iterable[object] | NDArray[Any]) -> bool:
+    """Return whether a finite number among values is not 0; ends at the first of them."""
+    if isinstance(values, np.ndarray):
+        array = cast("NDArray[Any]", values)
+        if array.dtype.kind in "iuf":
+            return _array_magnitude(array) > 0.0
+    return any(as_number(value) for value in values)
+
+
 def has_numbers(values: Iterable[object] | NDArray[Any]) -> bool:
     """Return whether there is a finite number among values."""
     if isinstance(values, np.ndarray):

@@ -113,3 +113,15 @@ def test_collector_stopped_gives_the_collector_back(qapp):
     assert not gc.isenabled()
     found.stop()
     assert gc.isenabled()
+
+
+def test_large_models_are_frozen_and_looked_at_again_once_a_session_is_closed(collector):
+    kept = [[number] for number in range(300_000)]
+    died = weakref.ref(_Cycle())
+    collector.collect_due()
+    assert gc.get_freeze_count() > len(kept)
+    assert died() is not None  # frozen with the rest
+    collector.thaw()
+    collector.collect_due()
+    assert gc.get_freeze_count() < len(kept)
+    assert died() is None

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.hexdump import hex_rows, parse_offset, row_count
 from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
@@ -437,6 +438,9 @@ def test_code_view_shows_a_large_file_at_once_and_colours_all_of_it(qtbot, theme
     assert last.layout().formats()[0].format.foreground().color() == theme.palette.good
     first = view.document().firstBlock().layout().formats()
     assert [one.length for one in first] == [1, 5]
+    theme.set_mode(ThemeMode.DARK)
+    wanted = theme.palette.good
+    qtbot.waitUntil(lambda: last.layout().formats()[0].format.foreground().color() == wanted)
 
 
 def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
