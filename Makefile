@@ -13,12 +13,13 @@ OUTPUT ?= demo-output
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-shuffled check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
+.PHONY: help demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write screenshots"
 	@echo "make test         set up from nothing, then run the whole test suite"
 	@echo "make test-shuffled the suite three times, each in another order; SEED=N takes an order again"
+	@echo "make walk         walk through the real window by mouse and by keyboard on a display of its own"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
@@ -43,6 +44,9 @@ test: setup
 
 test-shuffled: setup  # pytest-randomly prints the seed of the order; SEED=N takes it again
 	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done
+
+walk: setup  # WALK=keys or WALK="mouse --size 1280x720" for one of them
+	$(BIN)/python -m tests.walk $(WALK)
 
 check: setup  # both halves at a time: pyright is one process, and so is the end of the tests
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-source check-fast
@@ -82,5 +86,5 @@ wheel: setup
 	$(BIN)/hatchling build -t wheel
 
 clean:
-	rm -rf $(VENV) build dist demo-output zoo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist demo-output walk-output zoo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

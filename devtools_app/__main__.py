@@ -19,7 +19,7 @@ positional arguments:
 
 options:
   -h, --help  show this help message and exit
-  --watch     open them again when they change
+  --watch     open them again when they change, with what is new in folders
   --source-time-scale {ns,us,ms,s,cycles}
               unit of ETDump ticks; default: that of the preferences
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.dialogs.group_stops import GroupStops
 from devtools_app.widgets.fields import ToolButton
 from inspector.units import plural
 
@@ -23,6 +24,7 @@ class FormGroup(QWidget):
         self._opened = opened
         self._labels: list[QLabel] = []
         self._problems: dict[str, QLabel] = {}
+        self._stops: GroupStops | None = None
         self.head = ToolButton()
         self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.head.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -42,6 +44,13 @@ class FormGroup(QWidget):
         column.addWidget(self._body)
         self._body.setVisible(opened)
         self.restyle()
+
+    def stop_once(self) -> None:
+        """Let Tab stop at the heading only; the arrow down enters the fields."""
+        if self._stops is None:
+            self._stops = GroupStops(self.head, self._body)
+            self.head.setAccessibleDescription("Arrow down goes to its fields")
+        self._stops.settle()
 
     def add(self, path: str, label: QLabel | None, field: QWidget) -> None:
         """Add a row.

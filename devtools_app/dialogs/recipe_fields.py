@@ -55,7 +55,8 @@ class RecipeFields(QScrollArea):
         Args:
             theme: the look
             paths: asks for files
-            live: whether what is typed is reported on every key
+            live: whether what is typed is reported on every key; if not, Tab goes from group to
+                group, and arrow down into the fields of one
         """
         super().__init__()
         self._theme = theme
@@ -99,6 +100,9 @@ class RecipeFields(QScrollArea):
         without = without_meaning(job)
         for path, widget in self.widgets.items():
             widget.setEnabled(path not in without)
+        if not self._live:
+            for group in self._groups.values():
+                group.stop_once()
 
     def _show(self, one: FormField) -> None:
         if self._shown.get(one.path) != one:

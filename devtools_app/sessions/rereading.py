@@ -22,6 +22,29 @@ _KEPT = "what is shown was read before"
 _TORN = "parts not read before are unknown"
 
 
+class Patience:
+    """Waits for files that are half written: they are read again before anything is reported."""
+
+    _WAITS = (700, 1500, 3000)  # ms
+
+    def __init__(self) -> None:
+        self._tries: dict[str, int] = {}
+
+    def begin(self, ids: Iterable[str]) -> None:
+        """Start over: files of these sessions have changed by themselves."""
+        self._tries.update(dict.fromkeys(ids, 0))
+
+    def done(self, session: str) -> None:
+        """Forget a session whose files were read."""
+        self._tries.pop(session, None)
+
+    def next_wait(self, session: str) -> int:
+        """Return the ms until files that could not be read are tried again, 0 for no more."""
+        tried = self._tries.get(session, len(self._WAITS))
+        self._tries[session] = tried + 1
+        return self._WAITS[tried] if tried < len(self._WAITS) else 0
+
+
 def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
     """Return an issue for each file that could be read before and now cannot, or only partly.
 

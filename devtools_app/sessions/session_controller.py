@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from devtools_app.sample_data import SAMPLE
 from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
-from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
+from devtools_app.sessions.rereading import Patience, kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
 from devtools_app.state.panel_layout import PanelLayouts
@@ -79,6 +79,7 @@ class SessionController(QObject):
         self._tick_now = ""
         self._due: set[str] = set()
         self._losses: dict[str, Notice] = {}
+        self._patience = Patience()
         self.workspace_path: Path | None = None
         self.first_view = ""  # of what the user opens, whatever was looked at before
         self.opener = Opener(load, self)
@@ -229,6 +230,10 @@ class SessionController(QObject):
         self._start(tuple(OpenTarget(one.paths, one.id, partial=partial) for one in found))
 
     def _changed_on_disk(self, ids: tuple[str, ...]) -> None:
+        self._patience.begin(ids)
+        self._read_again(ids)
+
+    def _read_again(self, ids: tuple[str, ...]) -> None:
         self._due.update(ids)
         if not self.opener.busy:  # what the user asked for is not given up for a file that changed
             self._reload_due()
@@ -343,6 +348,9 @@ class SessionController(QObject):
         if one is None:  # closed in the meantime
             return state
         lost = () if result.target.partial else lost_files(one, result)
+        if lost and (wait := self._patience.next_wait(one.id)):
+            QTimer.singleShot(wait, self, lambda: self._read_again((one.id,)))
+            return state
         if lost:
             offer = ("Show the remaining files", Reload(one.id, partial=True))
             self._losses[one.id] = _loss(
@@ -351,6 +359,7 @@ class SessionController(QObject):
             return replace_session(state, one.id, kept_session(one.session, lost))
         if result.session is None:
             return state
+        self._patience.done(one.id)
         before = len(one.session.node_data)
         state = replace_session(state, one.id, result.session, result.paths)
         return _coloured(state, before, result.session)

@@ -1,4 +1,4 @@
-"""Watches the files of open sessions; tolerates programs that replace them."""
+"""Watches the files and folders of open sessions; tolerates programs that replace them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from mmap import mmap
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
+from devtools_app.sessions.watched_tree import Listing, listing
 from devtools_app.state.state import State
 
 _SETTLE_MS = 400  # a file that is still being written changes many times
+_MOST_SETTLING = 25  # times to wait for a folder that never comes to rest
 
 
 class Watcher(QObject):
@@ -30,6 +32,11 @@ class Watcher(QObject):
         self._files: dict[str, set[str]] = {}
         self._mapped: set[str] = set()
         self._dirty: set[str] = set()
+        self._trees: dict[str, set[str]] = {}  # folders that were opened, and their sessions
+        self._listed: dict[str, Listing] = {}
+        self._touched_trees: set[str] = set()
+        self._seen: dict[str, Listing] = {}  # since they were touched
+        self._settling = 0
         self._watcher = QFileSystemWatcher(self)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -42,6 +49,8 @@ class Watcher(QObject):
         """Switch watching on or off."""
         self._on = on
         self._dirty.clear()
+        self._touched_trees.clear()
+        self._list_trees()
         self._rewatch()
 
     def show_state(self, state: State) -> None:
@@ -56,9 +65,20 @@ class Watcher(QObject):
             for file in one.session.files
             if isinstance(file.data.obj, mmap)
         }
-        if files != self._files or mapped != self._mapped:
-            self._files, self._mapped = files, mapped
+        trees: dict[str, set[str]] = {}
+        for one in state.sessions:
+            for path in one.paths:
+                if os.path.isdir(path):
+                    trees.setdefault(os.path.abspath(path), set()).add(one.id)
+        if files != self._files or mapped != self._mapped or trees != self._trees:
+            self._files, self._mapped, self._trees = files, mapped, trees
+            self._list_trees()
             self._rewatch()
+
+    def _list_trees(self) -> None:
+        """Remember what lies in the folders now; a folder that was known keeps its state."""
+        trees = self._trees if self._on else {}
+        self._listed = {one: self._listed.get(one) or listing(one)[0] for one in trees}
 
     def _rewatch(self) -> None:
         old = [*self._watcher.files(), *self._watcher.directories()]
@@ -66,6 +86,8 @@ class Watcher(QObject):
         if self._on:
             requested |= {path for path in self._files if os.path.exists(path)}
             requested |= {os.path.dirname(path) for path in self._files}
+            for tree in self._trees:
+                requested.update(listing(tree)[1])
         gone = [path for path in old if path not in requested]
         new = [path for path in requested if path not in old and os.path.exists(path)]
         if gone:
@@ -79,6 +101,10 @@ class Watcher(QObject):
             self._timer.start()
 
     def _folder_touched(self, folder: str) -> None:
+        for tree in self._trees:
+            if folder == tree or folder.startswith(tree + os.sep):
+                self._touched_trees.add(tree)
+                self._timer.start()
         # a file that was replaced is no longer watched; it comes back through its folder
         watched = set(self._watcher.files())
         for path in self._files:
@@ -86,11 +112,34 @@ class Watcher(QObject):
                 self._dirty.add(path)
                 self._timer.start()
 
+    def _changed_trees(self) -> tuple[set[str], bool]:
+        """Return the sessions whose folder has other files, and whether any is still written to."""
+        ids: set[str] = set()
+        for tree in self._touched_trees & set(self._trees):
+            now, before = listing(tree)[0], self._listed.get(tree, {})
+            if now != self._seen.get(tree):
+                self._seen[tree] = now
+                if self._settling < _MOST_SETTLING:
+                    return set(), True
+            if {path for path, (size, _) in now.items() if size} - set(before):
+                ids |= self._trees[tree]
+        return ids, False
+
     def _reload_ready(self) -> None:
+        new, moving = self._changed_trees()
+        if moving:  # look again: what is half written is not read
+            self._settling += 1
+            self._rewatch()
+            self._timer.start()
+            return
+        self._settling = 0
+        for tree in self._touched_trees & set(self._trees):
+            self._listed[tree] = self._seen.pop(tree, None) or listing(tree)[0]
+        self._touched_trees.clear()
         ready = {path for path in self._dirty if os.path.exists(path)}
         self._dirty.clear()
         self._rewatch()
-        ids = sorted({one for path in ready for one in self._files.get(path, ())})
+        ids = sorted(new | {one for path in ready for one in self._files.get(path, ())})
         if ids and self._on:
             self.changed.emit(tuple(ids))
         elif ids:

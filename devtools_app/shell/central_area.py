@@ -72,6 +72,8 @@ class ViewTabs(QWidget):
         layout.addWidget(top)
         layout.addWidget(self._stack, 1)
         self._bar.currentChanged.connect(self._changed)
+        # queued: the view is in front by then; the arrow keys leave the keyboard on the tabs
+        self._bar.tabBarClicked.connect(self._clicked, Qt.ConnectionType.QueuedConnection)
 
     @property
     def hosts(self) -> tuple[ViewHost, ...]:
@@ -154,6 +156,10 @@ class ViewTabs(QWidget):
             name = str(self._bar.tabData(index))
             self._bring_up(name)
             self.chosen.emit(name)
+
+    def _clicked(self, _index: int) -> None:
+        if self.current is not None:
+            self.current.give_focus()
 
 
 class Centre(QSplitter):

@@ -29,7 +29,8 @@ _EXTENTS = {
 }
 _HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
 _REST = 2000
-_TWO_SESSIONS = 150
+_SESSION, _SESSIONS_TITLE = 80, 34  # pixels of an entry with two lines below its name
+_MOST_SESSIONS = 4  # that have room without scrolling
 _AWAY = Need("In the middle", "The tab in front shows this.")
 LAYOUT_VERSION = 4  # a layout of another version has other panels
 
@@ -187,12 +188,13 @@ class Docks:
             self._size(area, docks)
         self._room.arrange_soon()
 
-    def show_two_sessions(self) -> None:
-        """Widen the area for two compared sessions if needed."""
+    def show_sessions(self, count: int) -> None:
+        """Give the list room for its sessions, up to a few, if it has less."""
         dock = self.by_name.get("sessions")
-        if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= _TWO_SESSIONS:
+        high = _SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)
+        if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= high:
             return
-        self._window.resizeDocks([dock], [_TWO_SESSIONS], Qt.Orientation.Vertical)
+        self._window.resizeDocks([dock], [high], Qt.Orientation.Vertical)
 
     def stow(self) -> None:
         """Hide all panels while they are empty."""

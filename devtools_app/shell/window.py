@@ -418,8 +418,8 @@ class MainWindow(QMainWindow):
         self._show_page()
         if self.following is not None:
             self.following.show_state(old, new)
-        if len(old.sessions) < 2 <= len(new.sessions):
-            self.docks.show_two_sessions()
+        if len(old.sessions) < len(new.sessions) > 1:
+            self.docks.show_sessions(len(new.sessions))
         for host in self.hosts:
             host.refresh()
         self._sync_actions()

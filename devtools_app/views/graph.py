@@ -283,7 +283,7 @@ class GraphPane(Pane):
         if same and before is not None and before.scene is not result.scene:
             self.canvas.update_scene(result.placed)
         else:
-            self.canvas.set_graph(result.placed, self._anchor)
+            self.canvas.set_graph(result.placed, self._anchor, subject=self._shown_graph)
         self._anchor = None
         self.show_content()
         self._follow_drawing(result.graph.graph, same=same)

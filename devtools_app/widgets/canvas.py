@@ -19,6 +19,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
+    QAccessible,
     QContextMenuEvent,
     QHelpEvent,
     QImage,
@@ -33,6 +34,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.paint_theme import CanvasColours, qcolor
+from devtools_app.widgets.accessible import announce, set_accessible_role
 from devtools_app.widgets.files import write_binary_file
 
 _MARGIN = 24
@@ -42,7 +44,7 @@ KeyTable = Mapping[int, Callable[[], None]]
 
 
 class Canvas(QWidget):
-    """A widget that paints itself; a subclass implements paint_content and accessible_summary.
+    """A widget that paints itself; a subclass implements paint_content and drawn_summary.
 
     Signals:
         menu_requested(at): position at which to open a menu for the selection
@@ -50,9 +52,13 @@ class Canvas(QWidget):
     Attributes:
         colours: roles of the palette in use
         message: shown without content
+        role: of the drawing for screen readers
+        as_table: where a table has the same facts
     """
 
     menu_requested = Signal(QPoint)
+    role = QAccessible.Role.Chart
+    as_table = ""
 
     def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,6 +66,8 @@ class Canvas(QWidget):
         self.message = ""
         self._hovered = NOTHING
         self._actions: KeyTable | None = None
+        self._announced = ""
+        set_accessible_role(self, self.role)
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -88,13 +96,32 @@ class Canvas(QWidget):
     def paint_content(self, painter: QPainter, size: QSize) -> None:
         """Draw the content for a widget of a size; the background is already drawn."""
 
+    def drawn_summary(self) -> str:
+        """Return one sentence about the content, which is not empty."""
+        return ""
+
+    def selected_summary(self) -> str:
+        """Return what is selected, empty if nothing is."""
+        return ""
+
     def accessible_summary(self) -> str:
-        """Return one or two sentences about the content."""
-        return self.message
+        """Return what is drawn, what is selected and which table has the same facts."""
+        if self.is_empty():
+            return self.message
+        parts = [self.drawn_summary()]
+        if chosen := self.selected_summary():
+            parts.append(f"Selected: {chosen}")
+        if self.as_table:
+            parts.append(f"As a table: {self.as_table}")
+        return ". ".join(parts)
 
     def describe(self) -> None:
-        """Update the accessible description."""
+        """Update the accessible description; another selection is read out."""
         self.setAccessibleDescription(self.accessible_summary())
+        chosen = "" if self.is_empty() else self.selected_summary()
+        if chosen != self._announced:
+            self._announced = chosen
+            announce(self, chosen)
 
     # keys and pointer
 

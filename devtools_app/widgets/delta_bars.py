@@ -41,6 +41,7 @@ class DeltaBar:
 class DeltaBars(Plot):
     """Bars with names at the left and values at the right; as many as fit."""
 
+    as_table = "the lists of Compare"
     ground = "surface"
 
     def __init__(self, theme: Theme, name: str) -> None:
@@ -58,7 +59,7 @@ class DeltaBars(Plot):
         self._rows = rows
         self.title.setText(title)
         shown = ", ".join(f"{one.name} {one.text}" for one in rows[:20])
-        self.setAccessibleDescription(f"{title}: {shown or 'no difference'}")
+        self.describe(f"{title}: {shown or 'no difference'}")
         self.redraw()
 
     @override

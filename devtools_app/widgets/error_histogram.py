@@ -55,6 +55,8 @@ def error_counts(errors: Sequence[float]) -> ErrorCounts | None:
 class ErrorHistogram(Plot):
     """Draws the histogram; the hover text counts the samples of a bar."""
 
+    as_table = "the samples, beside or below it"
+
     def __init__(self, theme: Theme) -> None:
         self.content: ErrorCounts | None = None
         super().__init__(theme, "Samples by error")
@@ -74,7 +76,7 @@ class ErrorHistogram(Plot):
         total = int(content.counts.sum()) if content is not None else 0
         exact = content.exact if content is not None else 0
         self.note.setText(f"{plural(exact, 'sample')} without error" if exact else "")
-        self.setAccessibleDescription(f"{title}: {plural(total, 'sample')} with an error")
+        self.describe(f"{title}: {plural(total, 'sample')} with an error")
         if content is None:
             self.show_message("No sample has an error")
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem
+from shiboken6 import isValid
 from typing_extensions import override
 
 
@@ -51,21 +52,25 @@ class FlowLayout(QLayout):
 
     @override
     def sizeHint(self) -> QSize:
-        sizes = [item.sizeHint() for item in self._items]
+        sizes = [item.sizeHint() for item in self._live()]
         width = sum(size.width() for size in sizes) + self._space * max(0, len(sizes) - 1)
         return QSize(width, max((size.height() for size in sizes), default=0))
 
     @override
     def minimumSize(self) -> QSize:
         found = QSize(0, 0)
-        for item in self._items:
+        for item in self._live():
             found = found.expandedTo(item.minimumSize())
         return found
+
+    def _live(self) -> list[QLayoutItem]:
+        """Return the items without those of a page that is being taken down."""
+        return [item for item in self._items if isValid(item)]
 
     def _place(self, rect: QRect, *, move: bool) -> int:
         """Return the required height; place the items if they are to be moved."""
         x, y, line = 0, 0, 0
-        for item in self._items:
+        for item in self._live():
             size = item.sizeHint()
             if x and x + size.width() > rect.width():
                 x, y, line = 0, y + line + self._line_space, 0

@@ -32,6 +32,7 @@ class GrowthPlot(Plot):
         chosen(place): a row was clicked
     """
 
+    as_table = "the outputs, beside or below it"
     chosen = Signal(int)
     zoom_axes = "x"
 
@@ -64,7 +65,7 @@ class GrowthPlot(Plot):
         self._total, self._own, self._bad = total, own, bad
         known = np.isfinite(total)
         worst = int(np.nanargmax(total)) if known.any() else NOTHING
-        self.setAccessibleDescription(
+        self.describe(
             f"{int(known.sum())} outputs, the largest error at row {worst + 1},"
             f" {len(bad)} exceed the tolerance by their own error"
         )
@@ -97,6 +98,7 @@ class GrowthPlot(Plot):
     @override
     def choose(self, number: int) -> None:
         self.chosen.emit(number)
+        self.read_out(number)
 
     @override
     def step(self, by: int) -> bool:
@@ -144,6 +146,7 @@ class GrowthPlot(Plot):
 class _Counts(Plot):
     """Histogram of the differences of elements."""
 
+    as_table = "Tensor, the values"
     counts: NDArray[np.int64] = np.zeros(0, np.int64)
     reach = 0.0
 
@@ -180,6 +183,7 @@ class _Counts(Plot):
 class _Heat(Plot):
     """Heat map of the differences inside the tensor."""
 
+    as_table = "Tensor, the values"
     sizes: Floats = np.zeros((0, 0))
 
     @override
@@ -229,7 +233,8 @@ class DifferencePlot(QWidget):
             heat: size of the difference by position, 0 to 1
         """
         self.setAccessibleDescription(
-            f"{int(counts.sum()):,} elements, differ by up to {reach:.4g}"
+            f"{int(counts.sum()):,} elements, differ by up to {reach:.4g}."
+            " As a table: Tensor, the values"
         )
         self._show(counts, reach, heat)
 

@@ -188,8 +188,8 @@ class GraphCanvas(GraphView):
         return f"Edited: {plural(count, 'node')} inside"
 
     @override
-    def accessible_summary(self) -> str:
-        text, count = super().accessible_summary(), len(self._marks.edited)
+    def drawn_summary(self) -> str:
+        text, count = super().drawn_summary(), len(self._marks.edited)
         return f"{text}, {count} edited" if count else text
 
     @override

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QSize
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QAccessible, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -35,6 +35,9 @@ _LARGEST_IMAGE = 16000  # pixels of one side of an exported whole graph
 class GraphView(ZoomCanvas):
     """Shows a placed graph through a camera, with legend and map."""
 
+    role = QAccessible.Role.Canvas
+    as_table = "Shift+T lists nodes, edges and boundaries"
+
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Graph", parent)
         self._placed: Placed | None = None
@@ -42,6 +45,7 @@ class GraphView(ZoomCanvas):
         self._drawing: GraphDrawing | None = None
         self._texts = TextCache()
         self._marks = Marks()
+        self._subject: object = None
         self._placing = False  # the camera waits for a size
         self._last_width = 0
         self._side = self._foot = 0  # pixels beside and below the drawing
@@ -63,18 +67,27 @@ class GraphView(ZoomCanvas):
         """Return the colours and their legend."""
         return self._overlay
 
-    def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
+    def set_graph(
+        self,
+        placed: Placed | None,
+        anchor: ClusterPath | None = None,
+        *,
+        subject: object = None,
+    ) -> None:
         """Replace the graph; None clears it.
 
         Args:
             placed: the graph with its layout
             anchor: an opened or closed cluster, whose position on the screen is kept
+            subject: what it is a graph of; the part that is visible stays when it is read again
         """
+        again, self._subject = subject is not None and subject == self._subject, subject
         before, self._placed = self._placed, placed
         same = before is not None and placed is not None and before.scene is placed.scene
         if not same:
             self._marks = Marks()
-            self._placing = self._whole = True
+            if not again or before is None or self._whole:
+                self._placing = self._whole = True
             self.forget_marks()
         elif anchor is not None and before is not None and placed is not None:
             self._keep_in_place(before, placed, anchor)
@@ -155,10 +168,10 @@ class GraphView(ZoomCanvas):
         return self._placed is None or not len(self._placed.scene.names)
 
     @override
-    def accessible_summary(self) -> str:
+    def drawn_summary(self) -> str:
         placed = self._placed
-        if placed is None or self.is_empty():
-            return self.message
+        if placed is None:
+            return ""
         closed = int(placed.collapsed.sum())
         text = (
             f"{len(placed.nodes)} of {len(placed.scene.names)} nodes shown, "
@@ -167,9 +180,12 @@ class GraphView(ZoomCanvas):
         )
         if self._overlay.title:
             text += f", coloured by {self._overlay.title}"
-        if self._marks.selected >= 0:
-            text += f". Selected: {placed.title_of(self._marks.selected)}"
         return text
+
+    @override
+    def selected_summary(self) -> str:
+        placed, item = self._placed, self._marks.selected
+        return placed.title_of(item) if placed is not None and item >= 0 else ""
 
     def room(self) -> QSize:
         """Return the size of the part with the drawing: legend and map are beside or below it."""

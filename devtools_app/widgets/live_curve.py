@@ -31,6 +31,7 @@ class LiveCurve(Plot):
         step_selected: step that the user clicked on
     """
 
+    as_table = "the values of the plan, beside or below it"
     step_selected = Signal(int)
     ground = "surface"
 
@@ -51,7 +52,7 @@ class LiveCurve(Plot):
         Shapes: live int64[steps]
         """
         self._live, self._peak, self._step = live, peak, None
-        self.setAccessibleDescription(self._description())
+        self.describe(self._description())
         self.redraw()
 
     def _description(self) -> str:

@@ -42,6 +42,8 @@ class MemoryCanvas(ZoomCanvas):
         step_selected: step that the user chose on the axis below the plot
     """
 
+    as_table = "the values of the plan, beside or below it"
+
     selected = Signal(int)
     activated = Signal(int)
     hovered = Signal(int)
@@ -90,19 +92,22 @@ class MemoryCanvas(ZoomCanvas):
         return self._data is None or not len(self._data.names)
 
     @override
-    def accessible_summary(self) -> str:
+    def drawn_summary(self) -> str:
         data = self._data
-        if data is None or self.is_empty():
-            return self.message
+        if data is None:
+            return ""
         text = (
             f"{len(data.names):,} values over {data.steps:,} steps, "
             f"planned {format_bytes(data.planned_bytes)}"
         )
         if data.peak_step is not None:
             text += f", peak {format_bytes(data.peak_bytes)} at {data.step_name} {data.peak_step}"
-        if self._marks.selected >= 0:
-            text += ". Selected: " + self.hover_text(self._marks.selected).replace("\n", ", ")
         return text
+
+    @override
+    def selected_summary(self) -> str:
+        chosen = self._marks.selected
+        return self.hover_text(chosen).replace("\n", ", ") if chosen >= 0 else ""
 
     # marks
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QAccessible, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.paint_theme import CanvasColours, mix, qcolor
 from devtools_app.viewmodels.layout.camera import Camera, fitted
+from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_style import BoxGroup, GraphLook
 
@@ -38,6 +39,7 @@ class Minimap(QWidget):
         self.setFixedSize(LARGEST_MAP)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        set_accessible_role(self, QAccessible.Role.Graphic)
         self.setAccessibleName("Map of the graph")
 
     def set_graph(self, look: GraphLook, size: tuple[float, float], colours: CanvasColours) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import (
+    QAccessible,
     QColor,
     QFocusEvent,
     QKeyEvent,
@@ -22,6 +23,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.jobs.imports import import_later
+from devtools_app.widgets.accessible import announce, set_accessible_role
 from devtools_app.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
@@ -48,9 +50,11 @@ class Plot(QWidget):
     Attributes:
         zoom_axes: axes on which wheel, drag, plus, minus and Space work: x, y, xy or none
         ground: background role of the palette
+        as_table: where a table has the same facts
     """
 
     zoom_axes = ""
+    as_table = ""
     ground = "raised"
 
     def __init__(self, theme: Theme, name: str) -> None:
@@ -65,6 +69,7 @@ class Plot(QWidget):
         self._layout = QVBoxLayout(self)
         self._wait = QTimer(self, singleShot=True, interval=_RETRY)
         self._wait.timeout.connect(self.redraw)
+        set_accessible_role(self, QAccessible.Role.Chart)
         self.setMouseTracking(True)
         self.setAutoFillBackground(True)
         self.setAccessibleName(name)
@@ -158,6 +163,15 @@ class Plot(QWidget):
         if self.is_empty():
             self.setAccessibleDescription(text)
             self.redraw()
+
+    def describe(self, text: str) -> None:
+        """Set what is drawn, for screen readers; the table with the same facts is added."""
+        shown = self.as_table and not self.is_empty()
+        self.setAccessibleDescription(f"{text}. As a table: {self.as_table}" if shown else text)
+
+    def read_out(self, number: int) -> None:
+        """Have a point read out that was selected."""
+        announce(self, self.hover_text(number).replace("\n", ", "))
 
     def redraw(self, *, whole: bool = False) -> None:
         """Redraw after changes of data, size or colours.

@@ -35,6 +35,7 @@ class RooflinePlot(Plot):
         chosen(row): the user chose a row of the table
     """
 
+    as_table = "the points are rows of the table below"
     zoom_axes = "xy"
     chosen = Signal(int)
 
@@ -53,7 +54,7 @@ class RooflinePlot(Plot):
         if self.is_empty():
             self.show_message(_EMPTY)
             return
-        self.setAccessibleDescription("" if scene is None else scene.words)
+        self.describe("" if scene is None else scene.words)
         self.redraw(whole=True)
 
     def show_rows(self, rows: frozenset[int]) -> None:
@@ -96,6 +97,7 @@ class RooflinePlot(Plot):
         row = self.points[number].row
         self.show_rows(frozenset((row,)))
         self.chosen.emit(row)
+        self.read_out(number)
 
     @override
     def step(self, by: int) -> bool:

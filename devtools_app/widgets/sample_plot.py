@@ -35,6 +35,8 @@ _NEAR, _FEW = 12.0, 40  # pixels around a dot; runs from which every column has 
 class SamplePlot(Plot):
     """Shows the samples of one row; the tooltip of a dot shows its run and exact time."""
 
+    as_table = "Operators, every event of the trace"
+
     def __init__(self, theme: Theme) -> None:
         self._samples: Floats = np.zeros(0)
         self._steady: Mask = np.zeros(0, np.bool_)
@@ -71,7 +73,7 @@ class SamplePlot(Plot):
         out = len(self._samples) - int(self._steady.sum())
         runs = plural(len(self._samples), "run")
         self.note.setText(f"{runs}, {out} left out" if out else runs)
-        self.setAccessibleDescription(self._description(title))
+        self.describe(self._description(title))
         self.redraw()
 
     def _description(self, title: str) -> str:

@@ -30,6 +30,7 @@ class ScatterPlot(Plot):
         activated(key): request to open it
     """
 
+    as_table = "the points are rows of the table of the sweep"
     zoom_axes = "xy"
     chosen = Signal(str)
     activated = Signal(str)
@@ -49,7 +50,7 @@ class ScatterPlot(Plot):
         if scatter is None:
             self.show_message(_EMPTY)
             return
-        self.setAccessibleDescription(
+        self.describe(
             f"{len(scatter.dots)} points by {scatter.across.title} and {scatter.up.title},"
             f" {len(scatter.front())} of them Pareto-optimal"
         )
@@ -94,6 +95,7 @@ class ScatterPlot(Plot):
     def choose(self, number: int) -> None:
         self.show_current(self._dots[number].key)
         self.chosen.emit(self._current)
+        self.read_out(number)
 
     @override
     def activate(self, number: int) -> None:

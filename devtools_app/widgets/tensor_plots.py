@@ -31,6 +31,7 @@ class ValueHistogram(Plot):
     The first and last bin of a tensor with values at its limits are in the colour of a warning.
     """
 
+    as_table = "the values, beside or below it"
     zoom_axes = "x"
 
     def __init__(self, theme: Theme) -> None:
@@ -49,7 +50,7 @@ class ValueHistogram(Plot):
             return
         low, high = float(found.edges[0]), float(found.edges[-1])
         total = int(found.counts.sum())
-        self.setAccessibleDescription(f"{total:,} elements from {low:.4g} to {high:.4g}")
+        self.describe(f"{total:,} elements from {low:.4g} to {high:.4g}")
         clipped = found.clipped
         marked = clipped is not None and clipped.share > 0
         self.note.setText(
@@ -104,6 +105,7 @@ class ValueHistogram(Plot):
 class TensorHeat(Plot):
     """An image of a slice; blue is negative and orange positive, else darker is larger."""
 
+    as_table = "the values, beside or below it"
     zoom_axes = "xy"
 
     def __init__(self, theme: Theme) -> None:
@@ -138,9 +140,7 @@ class TensorHeat(Plot):
         self.title.setText(f"{rows:,} × {columns:,}")
         self.note.setWordWrap(True)
         self.note.setText(self._legend(low, high))
-        self.setAccessibleDescription(
-            f"{rows:,} rows and {columns:,} columns, values from {low:.4g} to {high:.4g}"
-        )
+        self.describe(f"{rows:,} rows and {columns:,} columns, values from {low:.4g} to {high:.4g}")
         self.redraw(whole=True)
 
     def _legend(self, low: float, high: float) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QAccessible, QBrush, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
+from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.flow_layout import FlowLayout
 from inspector.tables.glossary import definition
@@ -97,6 +98,7 @@ class _Bar(QWidget):
         self._hatched = False
         self.setFixedHeight(_BAR)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        set_accessible_role(self, QAccessible.Role.Chart)
         self.setAccessibleName("Parts of the time of the method")
         theme.changed.connect(self.update)
 

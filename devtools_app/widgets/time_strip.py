@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QBrush,
+    QColor,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.paint_theme import mix, qcolor
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from inspector.profile.instruction_times import InstructionTimes
@@ -38,6 +47,7 @@ class TimeStrip(QWidget):
         self._camera = Camera()
         self._step: int | None = None
         self._unit = "auto"
+        set_accessible_role(self, QAccessible.Role.Chart)
         self.setAccessibleName("Time of each instruction")
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -49,7 +59,8 @@ class TimeStrip(QWidget):
         known = times.mean_ns[np.isfinite(times.mean_ns)]
         words = times.reason or (
             f"{len(known):,} of {len(times.mean_ns):,} instructions have a time,"
-            f" the longest takes {format_time(float(known.max()), unit)}"
+            f" the longest takes {format_time(float(known.max()), unit)}."
+            " As a table: Operators"
         )
         self.setAccessibleDescription(words)
         self.update()

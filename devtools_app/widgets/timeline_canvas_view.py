@@ -36,6 +36,8 @@ _PAD = 0.02  # free time at both ends, as a part of the whole
 class TimelineView(ZoomCanvas):
     """Shows events in lanes through a camera."""
 
+    as_table = "Operators, every event of the trace"
+
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Timeline", parent)
         self._data: TimelineData | None = None
@@ -96,17 +98,20 @@ class TimelineView(ZoomCanvas):
         return self._data is None or not len(self._data.start)
 
     @override
-    def accessible_summary(self) -> str:
+    def drawn_summary(self) -> str:
         data, index = self._data, self._index
-        if data is None or index is None or self.is_empty():
-            return self.message
+        if data is None or index is None:
+            return ""
         whole = format_quantity(index.end - index.start, data.quantity)
-        text = f"{len(data.start):,} events in {len(data.lanes)} lanes over {whole}"
-        if len(self._marks.selected) == 1:
-            text += ". Selected: " + self.hover_text(next(iter(self._marks.selected))).replace(
-                "\n", ", "
-            )
-        return text
+        return f"{len(data.start):,} events in {len(data.lanes)} lanes over {whole}"
+
+    @override
+    def selected_summary(self) -> str:
+        chosen = self._marks.selected
+        if not chosen:
+            return ""
+        more = f" and {len(chosen) - 1} more" if len(chosen) > 1 else ""
+        return self.hover_text(min(chosen)).replace("\n", ", ") + more
 
     def _plot(self) -> float:
         return max(self.width() - LABELS, 1.0)

@@ -36,6 +36,8 @@ class TreemapCanvas(Canvas):
         root_changed: number of the part that fills the canvas
     """
 
+    as_table = "the parts of the file, beside or below it"
+
     selected = Signal(int)
     activated = Signal(int)
     hovered = Signal(int)
@@ -91,15 +93,17 @@ class TreemapCanvas(Canvas):
         return self._data is None or not len(self._data.names) or not int(self._data.nbytes[0])
 
     @override
-    def accessible_summary(self) -> str:
+    def drawn_summary(self) -> str:
         data = self._data
-        if data is None or self.is_empty():
-            return self.message
+        if data is None:
+            return ""
         name, size = data.names[self._root], format_bytes(int(data.nbytes[self._root]))
-        text = f"{name}, {size}, {len(data.names) - 1:,} parts in all"
-        if self._marks.selected >= 0:
-            text += ". Selected: " + self.hover_text(self._marks.selected).replace("\n", ", ")
-        return text
+        return f"{name}, {size}, {len(data.names) - 1:,} parts in all"
+
+    @override
+    def selected_summary(self) -> str:
+        chosen = self._marks.selected
+        return self.hover_text(chosen).replace("\n", ", ") if chosen >= 0 else ""
 
     # layout
 

@@ -19,7 +19,11 @@ from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
+from devtools_app.widgets import canvas as canvases
 from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.plot import Plot
+from devtools_app.widgets.time_strip import TimeStrip
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -190,7 +194,7 @@ def test_everything_that_takes_the_keyboard_has_a_role(window, qtbot) -> None:
         settle(window, qtbot, name)
         for one in interactive(host_of(window, name)):
             interface = QAccessible.queryAccessibleInterface(one)
-            drawn = isinstance(one, (Canvas, QLineEdit))  # a name and a description only
+            drawn = isinstance(one, QLineEdit)  # a name and a description only
             if interface.role() in plain and interface.childCount() == 0 and not drawn:
                 found.add((name, type(one).__name__, interface.role().name))
     assert found == set()
@@ -230,3 +234,36 @@ def test_words_keep_their_contrast_after_a_switch_while_the_window_is_open(windo
             if label.isEnabled() and label.text() and least < CONTRAST_TEXT:
                 found.add((label.text()[:40], ink))
         assert found == set(), mode
+
+
+def test_drawings_have_a_role_and_name_the_table_with_the_same_facts(window, qtbot) -> None:
+    roles = {QAccessible.Role.Canvas, QAccessible.Role.Chart}
+    found = {}
+    for name in CENTRE:
+        settle(window, qtbot, name)
+        host = host_of(window, name)
+        for one in host.findChildren(QWidget):
+            if isinstance(one, (Canvas, Plot, TimeStrip)) and one.isVisibleTo(host):
+                interface = QAccessible.queryAccessibleInterface(one)
+                assert interface.role() in roles, (name, type(one).__name__)
+                about = interface.text(QAccessible.Text.Description)
+                assert interface.text(QAccessible.Text.Name), name
+                assert about, (name, type(one).__name__)
+                if not isinstance(one, TimeStrip) and not one.is_empty():
+                    assert "As a table: " in about, (name, about)
+                    found[type(one).__name__] = about
+    assert {"GraphCanvas", "TimelineCanvas", "MemoryCanvas", "TreemapCanvas"} <= set(found)
+
+
+def test_selection_of_a_drawing_is_read_out_once(window, qtbot, monkeypatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(canvases, "announce", lambda _widget, text: read.append(text))
+    settle(window, qtbot, "graph")
+    canvas = host_of(window, "graph").findChild(GraphCanvas)
+    names = [canvas.placed.scene.names[int(node)] for node in canvas.placed.nodes[:2]]
+    for name in names:
+        canvas.set_selected(name)
+        canvas.describe()
+    assert len(read) == 2
+    assert read[0] != read[1]
+    assert f"Selected: {read[1]}" in canvas.accessibleDescription()

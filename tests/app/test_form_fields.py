@@ -22,6 +22,8 @@ from devtools_app.dialogs.choice_fields import ChoiceBox, NameField
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.dialogs.list_field import ListField
 from devtools_app.dialogs.recipe_fields import RecipeFields
+from devtools_app.sample_data import LOOP
+from devtools_app.shell.focus_areas import stops as tab_stops
 from devtools_app.state.compile_form import CompileForm, form_from, proposed_folder
 from devtools_app.state.requests import EditRecipe
 from devtools_app.viewmodels import field_choices
@@ -370,3 +372,37 @@ def test_list_field_shows_another_recipe(fields) -> None:
     assert nodes.values == ("a", "b")
     form.show_job(JOB)
     assert nodes.values == ()
+
+
+@pytest.mark.slow
+def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
+    make_window, qtbot
+) -> None:
+    window = make_window()
+    window.resize(1280, 800)
+    with qtbot.waitSignal(window.controller.opener.ended):
+        window.controller.open((LOOP[0], LOOP[1]))
+    window.activateWindow()
+    window.show_view("recipe")
+    view = next(host.view for host in window.hosts if host.spec.name == "recipe")
+    qtbot.waitUntil(lambda: bool(view.fields.widgets))
+    qtbot.wait(50)
+    assert len(tab_stops(view)) <= 20
+    head = next(one for one in heads_of(view.fields) if one.text().startswith("Partition"))
+    head.setFocus()
+    qtbot.keyClick(head, Qt.Key.Key_Down)
+    first = QApplication.focusWidget()
+    assert first is not head
+    assert view.fields.isAncestorOf(first)
+    inside = tab_stops(view)
+    assert first in inside
+    assert len(inside) <= 20 + 14  # those of the group are stops now
+    seen = []
+    while QApplication.focusWidget() not in heads_of(view.fields):
+        seen.append(QApplication.focusWidget())
+        qtbot.keyClick(seen[-1], Qt.Key.Key_Tab)
+        assert len(seen) < 30
+    assert len(seen) > 3
+    assert len(tab_stops(view)) <= 20  # left again
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Backtab)
+    assert QApplication.focusWidget() is head

@@ -1,0 +1,45 @@
+"""What a screen reader knows of a drawing: its role, and its selection as it is read out.
+
+Qt gives a role to its own widgets only. A drawing gets one by a factory of interfaces, which Qt
+queries when an assistive program looks at the widget for the first time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleInterface
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+_ROLE = "accessibleRole"
+# Qt owns the interfaces and deletes them with their widgets; until then Python has to keep its half
+_kept: list[QAccessibleInterface] = []
+
+
+def set_accessible_role(widget: QWidget, role: QAccessible.Role) -> None:
+    """Give a widget a role; before its name, since Qt keeps the first interface."""
+    widget.setProperty(_ROLE, role.value)
+    _install()
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Have a text read out, if the widget has the keyboard and anyone listens."""
+    if text and QAccessible.isActive() and widget.hasFocus():
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
+
+
+@cache
+def _install() -> None:
+    QAccessible.installFactory(_interface)
+
+
+def _interface(_class_name: str, owner: QObject) -> QAccessibleInterface | None:
+    role = owner.property(_ROLE) if isinstance(owner, QWidget) else None
+    if role is None or not isinstance(owner, QWidget):
+        return None
+    _kept[:] = [one for one in _kept if shiboken6.isValid(one)]
+    made = QAccessibleWidget(owner, QAccessible.Role(role))
+    _kept.append(made)
+    return made

@@ -1,0 +1,133 @@
+"""etscope --watch FOLDER: new runs and programs are read, half-written files waited for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devtools_app.sample_data import LOOP, SAMPLE
+from devtools_app.sessions.watched_tree import listing
+from devtools_app.shell.window import MainWindow
+from devtools_app.views import VIEWS
+from tests.app.window_views import RECORDER_VIEWS, open_sample
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A program without a run."""
+    place = tmp_path / "net"
+    place.mkdir()
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(SAMPLE / name, place)
+    return place
+
+
+@pytest.fixture
+def window(make_window, qtbot, folder) -> MainWindow:
+    found = make_window(views=RECORDER_VIEWS)
+    found.controller.watch_for_now()
+    open_sample(found, qtbot, (str(folder),))
+    return found
+
+
+def test_run_that_is_written_into_the_folder_joins_the_session(
+    make_window, qtbot, tmp_path
+) -> None:
+    folder = tmp_path / "net"
+    folder.mkdir()
+    shutil.copy(Path(LOOP[0]) / "model.pte", folder)
+    window = make_window(views=RECORDER_VIEWS)
+    window.controller.watch_for_now()
+    open_sample(window, qtbot, (str(folder),))
+    assert not window.store.state.session.dumps
+    run = folder / "model_run"
+    run.mkdir()
+    qtbot.wait(100)
+    for name in ("run.etdp", "run.json"):
+        shutil.copy(Path(LOOP[0]) / name, run)
+    qtbot.waitUntil(lambda: bool(window.store.state.session.dumps))
+    assert len(window.store.state.sessions) == 1
+
+
+def test_trace_beside_the_program_joins_once_it_is_complete(window, qtbot, folder) -> None:
+    data = (SAMPLE / "run.etdp").read_bytes()
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    with (folder / "run.etdp").open("wb", buffering=0) as file:
+        for start in range(0, len(data), len(data) // 6 + 1):
+            file.write(data[start : start + len(data) // 6 + 1])
+            qtbot.wait(150)
+    qtbot.waitUntil(lambda: bool(window.store.state.session.dumps))
+    assert not notices
+    assert not window.store.state.session.issues
+
+
+def test_program_that_is_half_written_for_a_while_is_read_without_a_message(
+    window, qtbot, folder
+) -> None:
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    whole = (folder / "model.pte").read_bytes()
+    (folder / "model.pte").write_bytes(whole[: len(whole) // 2])
+    qtbot.wait(900)  # it was read in that state
+    (folder / "model.pte").write_bytes(whole)
+    qtbot.waitUntil(lambda: window.store.state.sessions[0].revision > 0)
+    qtbot.wait(1000)
+    assert not notices
+    assert not window.store.state.session.issues
+
+
+def test_program_that_stays_broken_is_told_and_the_former_one_stays(window, qtbot, folder) -> None:
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    whole = (folder / "model.pte").read_bytes()
+    (folder / "model.pte").write_bytes(whole[: len(whole) // 2])
+    qtbot.waitUntil(lambda: bool(notices))
+    assert "model.pte" in notices[0].text
+    assert window.store.state.session.program is not None
+    assert len(notices) == 1
+
+
+def test_what_the_user_looks_at_stays(make_window, qtbot, folder) -> None:
+    shutil.copy(SAMPLE / "run.etdp", folder)
+    window = make_window(views=VIEWS)
+    window.resize(1280, 800)
+    window.controller.watch_for_now()
+    open_sample(window, qtbot, (str(folder),))
+    window.show_view("graph")
+    graph = next(host.view for host in window.hosts if host.spec.name == "graph")
+    qtbot.waitUntil(lambda: graph.canvas.placed is not None)
+    graph.canvas.zoom(2.0)
+    name = graph.canvas.placed.scene.names[int(graph.canvas.placed.nodes[1])]
+    graph.canvas.set_selected(name)
+    graph.canvas.selected.emit(name)
+    qtbot.wait(50)
+    before, camera = window.store.state, graph.canvas.camera
+    shutil.copy(SAMPLE / "model.pte", folder / "model.pte")
+    qtbot.waitUntil(lambda: window.store.state.sessions[0].revision > 0)
+    qtbot.wait(500)
+    after = window.store.state
+    assert (after.view, after.selection, after.method) == (
+        before.view,
+        before.selection,
+        before.method,
+    )
+    assert graph.canvas.camera == camera
+
+
+def test_listing_is_bounded_and_leaves_out_hidden_files(tmp_path) -> None:
+    for number in range(600):
+        (tmp_path / f"{number}.bin").write_bytes(b"x")
+    assert len(listing(str(tmp_path))[0]) < 600
+    deep = tmp_path / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    (deep / "x").write_bytes(b"x")
+    (tmp_path / "a" / ".hidden").write_bytes(b"x")
+    files, folders = listing(str(tmp_path / "a"))
+    assert files == {str(deep / "x"): files[str(deep / "x")]}
+    assert len(folders) == 3
+    assert listing(str(tmp_path / "none")) == ({}, (str(tmp_path / "none"),))
