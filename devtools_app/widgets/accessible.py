@@ -1,7 +1,7 @@
 """What a screen reader knows of a drawing: its role, and its selection as it is read out.
 
 Qt gives a role to its own widgets only. A drawing gets one by a factory of interfaces, which Qt
-queries when an assistive program looks at the widget for the first time.
+queries for each object that an assistive program looks at for the first time.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
-_ROLE = "accessibleRole"
+_roles: dict[str, QAccessible.Role] = {}  # by the name of the class
 # Qt owns the interfaces and deletes them with their widgets; until then Python has to keep its half
 _kept: list[QAccessibleInterface] = []
 
 
 def set_accessible_role(widget: QWidget, role: QAccessible.Role) -> None:
-    """Give a widget a role; before its name, since Qt keeps the first interface."""
-    widget.setProperty(_ROLE, role.value)
+    """Give widgets of the class of this one a role; before its name, for which Qt looks."""
+    _roles[type(widget).__name__] = role
     _install()
 
 
@@ -35,11 +35,11 @@ def _install() -> None:
     QAccessible.installFactory(_interface)
 
 
-def _interface(_class_name: str, owner: QObject) -> QAccessibleInterface | None:
-    role = owner.property(_ROLE) if isinstance(owner, QWidget) else None
+def _interface(class_name: str, owner: QObject) -> QAccessibleInterface | None:
+    role = _roles.get(class_name)
     if role is None or not isinstance(owner, QWidget):
         return None
     _kept[:] = [one for one in _kept if shiboken6.isValid(one)]
-    made = QAccessibleWidget(owner, QAccessible.Role(role))
+    made = QAccessibleWidget(owner, role)
     _kept.append(made)
     return made

@@ -5,7 +5,7 @@ A tensor whose bytes are not at hand is missing, with a reason; it never becomes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,8 @@ class LoggedTensor:
         missing: why bytes are missing, empty otherwise
         tensor: where it is
         buffer: the debug buffer, None without one
+        block: of the trace, None for program outputs
+        row: its event in the block
     """
 
     event: str
@@ -99,6 +101,8 @@ class LoggedTensor:
     missing: str
     tensor: DebugTensor
     buffer: DebugBuffer | None
+    block: Block | None = None
+    row: int = -1
 
     def array(self) -> Array | None:
         """Return the values in their shape, None if they are missing."""
@@ -223,7 +227,8 @@ def _block_tensors(block: Block, run: int, buffer: DebugBuffer | None) -> list[L
         seen.add(group)
         number = block.instruction(event) if block.layout.chain[event] >= 0 else None
         values = block.debug_values(event, run)
-        found += _of_values(block.event_name(event), number, values, buffer, is_output=False)
+        own = _of_values(block.event_name(event), number, values, buffer, is_output=False)
+        found += [replace(one, block=block, row=event) for one in own]
     return found + _of_values("output", None, block.outputs(run), buffer, is_output=True)
 
 

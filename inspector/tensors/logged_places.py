@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from inspector.files.session import Session
+from inspector.join.links import Grade, inner_label, link_block
 from inspector.numerics.tensors import LoggedTensor, logged_tensors
 from inspector.numerics.traced import instruction_outputs, tensor_of, values_logged
 from inspector.numerics.value_sources import value_sources
@@ -23,7 +24,7 @@ class LoggedPlace:
 
     Attributes:
         tensor: as logged
-        name: of its value in the record, else of its event
+        name: of its value or node in the record, else of its event
         method: that ran, empty if there are several
         value: index in the plan, None if unknown
         slot: which output of its instruction, None for what went into a delegate
@@ -55,7 +56,7 @@ def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
         for one, value in zip(group, values, strict=True):
             step = -1 if one.instruction is None else one.instruction
             slot = slots.get((step, value)) if value is not None else None
-            name = _name(one, value, slot, names)
+            name = _node_name(session, one) or _name(one, value, slot, names)
             found.append(LoggedPlace(one, name, method, value, slot))
     return tuple(found)
 
@@ -84,6 +85,22 @@ def _values(program: ProgramFile, method: str, group: list[LoggedTensor]) -> lis
     if is_delegate and first.event != DELEGATE_CALL:  # inside of it
         return None
     return values_logged(program, method, first.instruction, [one.tensor for one in group])
+
+
+def _node_name(session: Session, one: LoggedTensor) -> str:
+    """Return the node that logged a tensor inside a delegate, empty unless that is sure.
+
+    One that the compiler added has the name of the payload.
+    """
+    if one.block is None or one.event == DELEGATE_CALL:
+        return ""
+    link = link_block(session, one.block).link(one.row)
+    if link.delegate is None or link.grade is not Grade.DELEGATE_ID:
+        return ""
+    name = link.node if link.value_of is None else link.value_of
+    if not name and link.payload_nodes:
+        name = f"{inner_label(link, one.event)} · {one.instruction}"
+    return f"{name} [{one.position}]" if name and one.position else name
 
 
 def _event_name(one: LoggedTensor) -> str:

@@ -330,6 +330,26 @@ def test_logged_tensors_are_named_by_their_values() -> None:
         assert plan.values[one.value].val.sizes == one.tensor.sizes
 
 
+def test_tensors_logged_inside_a_delegate_are_named_by_their_node() -> None:
+    demo = DATA.parents[1] / "devtools_app" / "sample_data" / "demo"
+    files = [str(demo / "keyword_spotter"), str(demo / "keyword_spotter.etrecord")]
+    found = logged_places(load_session(files))
+    inside = {one.tensor.event: one.name for one in found if one.tensor.instruction == 2}
+    assert [inside[f"node {number}"] for number in range(7)] == [
+        "aten_mul_tensor",
+        "aten_add_tensor",
+        "aten_mul_tensor_2",
+        "aten_add_tensor_1",
+        "StaticTranspose_4 · 2",  # added by the compiler: the name of the payload
+        "StaticReshape_5 · 2",
+        "aten_convolution_default_3",
+    ]
+    first = {one.tensor.event: one.name for one in found if one.tensor.instruction == 0}
+    assert first["node 2"] == "Conv2d_2 · 0"  # a part of a fused operator: no recorded node
+    alone = logged_places(load_session([files[0]]))  # without the record
+    assert not any(one.name.startswith("aten_mul") for one in alone if one.tensor.row >= 0)
+
+
 def test_constants_without_names_have_those_of_the_record() -> None:
     found = constant_names(session(DATA / "corpus/v1.5.1/convnet_portable"), "forward")
     assert {"stem.0.weight", "fc.bias", "stem.1.running_mean"} <= {*found.values()}
