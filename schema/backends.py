@@ -69,6 +69,8 @@ class Backend:
         recipes: class of the provider of export recipes
         border_moves: a function from a program to the inputs and results that are transposed
         executor: class of the runtime's backend
+        keeper: a function from compile specs and a folder to specs with which the vendor's tools
+            leave their files there
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
         has_options: a run may set options of it
@@ -97,6 +99,7 @@ class Backend:
     recipes: str = ""
     border_moves: str = ""
     executor: str = ""
+    keeper: str = ""
     has_engines: bool = False
     steps: bool = False
     has_options: bool = False
@@ -208,6 +211,10 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}ethosu:decode_payload",
         marks=((0, b"vela_bin_stream"),),
         spec_readers=f"{_SPECS}ARM",
+        executor="runtime.backends.ethosu:EthosUBackend",
+        keeper=f"{_C}ethosu:leaving_files",
+        steps=True,
+        logs_kernel_layout=True,
     ),
     Backend(
         "VgfBackend",

@@ -163,6 +163,8 @@ def lowered_module(
     built.meta = {"debug_handle_map": result.debug_handle_map}
     if result.origins:
         built.meta["origins"] = result.origins
+    if result.kept:
+        built.meta["kept"] = result.kept
     if result.delegate_info_meta is not None:
         built.meta["_delegate_info_meta"] = result.delegate_info_meta
     return built

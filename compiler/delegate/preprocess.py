@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.extract import DelegateRegion
+from compiler.delegate.kept_files import with_kept_files
 from compiler.errors import CompileError, source_line
 from compiler.innermost import innermost
 from compiler.interface.backend import (
@@ -42,7 +44,8 @@ def preprocess_one(
     """
     try:
         copied = backend.copy_exported_program_for_preprocess(program, specs)
-        result = backend.preprocess(copied, specs)
+        run = partial(backend.preprocess, copied)
+        result = with_kept_files(backend.__name__, specs, run)
     except Exception as error:
         raise _raised(backend, f"{what} ({_nodes(program)})", error) from error
     return where_marked(checked(backend, result, what), program)

@@ -16,6 +16,7 @@ from compiler.errors import CompileError, UnsupportedError
 from compiler.interface.backend import value_of_spec
 from compiler.interface.file_data import in_memory
 from compiler.interface.named_data import NamedDataStore, NamedDataStoreOutput
+from schema.etrecord.parts.kept import member_of
 from schema.etrecord.parts.origins import Origins
 from schema.program import model as m
 
@@ -82,6 +83,7 @@ class DelegateMaps:
         results: number of results of each
         members: names of the nodes inside, those of the recorded edge program
         origins: recorded nodes that each instruction of the method represents
+        kept: files of vendors' tools, by the name of their member
     """
 
     maps: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
@@ -89,6 +91,7 @@ class DelegateMaps:
     results: dict[int, int] = field(default_factory=dict[int, int])
     members: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     origins: Origins = field(default_factory=Origins)
+    kept: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
         """Record a delegate call.
@@ -104,6 +107,8 @@ class DelegateMaps:
         if call.meta.get("composed"):
             own = int(call.meta.get("debug_handle") or 0)
             handles, known = [own], dict.fromkeys(known, (own,))
+        files: dict[str, bytes] = meta.get("kept") or {}
+        self.kept |= {member_of(module.processed_bytes, name): files[name] for name in files}
         self.handles[instruction] = handles
         self.results[instruction] = results
         self.members[instruction] = tuple(node.name for node in inside)

@@ -36,6 +36,7 @@ class PreprocessResult:
         _delegate_info_meta: backend data, stored in the lowered module
         origins: names of nodes by the same identifiers; several nodes may
             share a debug handle, so names are more precise
+        kept: files that the vendor's tools have left, by name
     """
 
     processed_bytes: bytes = b""
@@ -43,6 +44,7 @@ class PreprocessResult:
     data_store_output: NamedDataStoreOutput | None = None
     _delegate_info_meta: Any = None
     origins: Mapping[str, Sequence[str]] | None = None
+    kept: Mapping[str, bytes] | None = None
 
     @property
     def delegate_info_meta(self) -> Any:  # noqa: ANN401 - the backend's own

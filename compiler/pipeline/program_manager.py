@@ -199,6 +199,13 @@ class ExecutorchProgramManager(ProgramManager):
         record.add_executorch_program(self)
         members = {name: found.members for name, found in self._emitted.delegates.items()}
         record.update_verdicts(self.verdicts, members)
+        record.update_kept(
+            {
+                name: data
+                for each in self._emitted.delegates.values()
+                for name, data in each.kept.items()
+            }
+        )
         record.update_origins(
             {name: each.origins for name, each in self._emitted.delegates.items()}
         )

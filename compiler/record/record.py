@@ -10,6 +10,7 @@ import copy
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
@@ -311,6 +312,11 @@ class ETRecord:
     def update_origins(self, origins: Mapping[str, Origins]) -> None:
         """Set by method which recorded node each instruction is; stock does not read it."""
         self._set_own(ORIGINS, lambda: encode_origins(origins))
+
+    def update_kept(self, files: Mapping[str, bytes]) -> None:
+        """Set the files that vendors' tools have left, by member; stock does not read them."""
+        for member, data in files.items():
+            self._set_own(member, partial(bytes, data))
 
     def update_recipe(self, recipe: bytes) -> None:
         """Set the recipe of the program, as a JSON string; the stock tool does not read it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,6 +33,7 @@ class BackendInitContext:
         partition: its index among the delegates of the method
         engine: name of the backend's engine that is to run it; ``auto`` lets the backend choose
         isolate: run native kernels in a child process, which may end with them
+        kept: files that the vendor's tools left beside the payload, from its record
     """
 
     method_name: str
@@ -43,6 +44,7 @@ class BackendInitContext:
     partition: int = 0
     engine: str = "auto"
     isolate: bool = False
+    kept: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 HOST_EMULATION = "host emulation"

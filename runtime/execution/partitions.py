@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -82,7 +82,10 @@ def load_partitions(
             found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
             continue
         try:
-            found.append(_loaded(entry, program, replace(context, partition=number)))
+            data = program.delegate_data(entry)
+            kept: Mapping[str, bytes] = {} if record is None else record.kept(data)
+            own = replace(context, partition=number, kept=kept)
+            found.append(_loaded(entry, program, own))
         except ExecutionError as error:
             refused = error.code is ErrorCode.DelegateInvalidCompatibility
             if record is None or not refused or backends.backend(entry.id).payload_is_all:

@@ -17,6 +17,7 @@ from schema.etrecord.graph.json_text import Json, parse_json
 from schema.etrecord.members import Roles
 from schema.etrecord.parts.guard import MEMBER as REFUSALS
 from schema.etrecord.parts.guard import Refusal, decode_refusals
+from schema.etrecord.parts.kept import SUFFIX, folder_of
 from schema.etrecord.parts.maps import (
     FORWARD,
     CountMap,
@@ -229,6 +230,18 @@ class RecordFile:
         if ORIGINS not in self.archive:
             return {}
         return self._once("origins", lambda: decode_origins(self._parse(ORIGINS), self.file))
+
+    def kept(self, payload: memoryview) -> Mapping[str, bytes]:
+        """Return the files that the vendor's tools left for a payload, by name.
+
+        Raises: FormatError if one cannot be read
+        """
+        folder = folder_of(payload)
+        return {
+            name[len(folder) :].removesuffix(SUFFIX): bytes(self.archive.read(name))
+            for name in self.archive.names
+            if name.startswith(folder)
+        }
 
     # ---- everything together
     def check(self) -> tuple[Issue, ...]:

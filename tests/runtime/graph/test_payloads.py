@@ -17,7 +17,8 @@ from tests.conftest import DATA
 
 FOLDER = DATA / "backends"
 _STATEFUL = "cache"  # a second run gives other numbers
-_FLOWS = ("cadence_", "cortexm_")  # without delegates: tests/runtime/vendors
+# Without delegates, or not without a record: tests/runtime/vendors
+_FLOWS = ("cadence_", "cortexm_", "ethosu_")
 PAYLOADS = sorted(
     path.stem
     for path in FOLDER.glob("*.pte")
