@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -24,7 +25,10 @@ from compiler.interface.backend import (
     PreprocessResult,
     find_backend,
 )
+from compiler.interface.inherited_handles import HandlesBefore, inheriting
 from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
+from schema.backends import resolve
+from schema.vendors.table import vendors_of
 
 _HOME = "executorch.exir."
 _BACKENDS = f"{_HOME}backend.backend_details"
@@ -128,7 +132,13 @@ class _Foreign:
         self, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec]
     ) -> Any:  # noqa: ANN401 - whatever it returned is checked later
         """Return the result of the backend for a program."""
-        return _own_result(self.backend.preprocess(edge_program, _foreign_specs(compile_specs)))
+        before = HandlesBefore(edge_program)
+        with inheriting(), _joining(self.__name__):
+            found = self.backend.preprocess(edge_program, _foreign_specs(compile_specs))
+        result = _own_result(found)
+        if isinstance(result, PreprocessResult):
+            result.debug_handle_map = before.completed(result.debug_handle_map, self.__name__)
+        return result
 
     def _all_methods(
         self,
@@ -144,6 +154,12 @@ class _Foreign:
             name: [*map(_own_result, cast("list[Any]", each))] if isinstance(each, list) else each
             for name, each in found.items()
         }
+
+
+def _joining(backend_id: str) -> AbstractContextManager[None]:
+    """Return the context in which a vendor's own identifiers are given true debug handles."""
+    place = next((one.joins for one in vendors_of(backend_id) if one.joins), "")
+    return resolve(place)() if place else nullcontext()
 
 
 def _foreign_specs(specs: Sequence[CompileSpec]) -> list[Any]:

@@ -26,6 +26,7 @@ class Vendor:
         source: how to get what pip has not
         quantizer: dotted name of our function that creates its quantizer, empty without one
         operators: dotted name of our function that reads the operators it takes
+        joins: dotted name of our context in which its identifiers get true debug handles
         works: what works on a machine without its hardware
         traps: known ones
         on_device: its payloads run on its hardware only
@@ -44,6 +45,7 @@ class Vendor:
     source: str = ""
     quantizer: str = ""
     operators: str = ""
+    joins: str = ""
     works: str = ""
     traps: tuple[str, ...] = ()
     on_device: bool = False
@@ -131,6 +133,7 @@ VENDORS: tuple[Vendor, ...] = (
         needs=(_PACKAGE, VendorNeed(f"{_HOME}vulkan/partitioner")),
         packages=("executorch",),
         quantizer=f"{_M}vulkan:quantizer",
+        joins=f"{_M}vulkan:joining",
         operators=f"{_M}vulkan:operators",
         works="compile; payloads are executed by torch",
         traps=(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from typing import Any
 
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
+from compiler.interface.inherited_handles import handle_of
 
 _FLAGS = (
     *("force_fp16", "require_dynamic_shapes", "small_texture_limits", "skip_bool_tensors"),
@@ -60,6 +63,23 @@ def operators() -> list[tuple[str, str]]:
 
 def _name(key: Any) -> str:  # noqa: ANN401
     return key if isinstance(key, str) else str(getattr(key, "__name__", key))
+
+
+@contextlib.contextmanager
+def joining() -> Generator[None, None, None]:
+    """Give the graph builder the debug handles of nodes, over which it writes a counter."""
+    builder = backend_part("vulkan.serialization.vulkan_graph_builder").VkGraphBuilder
+    process = builder.process_node
+
+    def processing(graph: Any, node: Any, counter: int) -> Any:  # noqa: ANN401
+        own = handle_of(node)
+        return process(graph, node, counter if own is None else own)
+
+    builder.process_node = processing
+    try:
+        yield
+    finally:
+        builder.process_node = process
 
 
 def native(options: VendorOptions) -> Creator:
