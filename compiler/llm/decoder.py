@@ -5,26 +5,19 @@ Modules are named as in the checkpoints of these families.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from typing_extensions import override
 
+from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.attention import Attend, CacheOptions, CallPositions, place_of
 from compiler.llm.rotary import rotary_tables, rotated
 
 Tensor = torch.Tensor
-_functional: Any = nn.functional
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "silu": _functional.silu,
-    "gelu": _functional.gelu,
-    "gelu_tanh": partial(_functional.gelu, approximate="tanh"),
-}
-ACTIVATIONS = tuple(_ACTIVATIONS)
 
 
 @dataclass(frozen=True)
@@ -191,7 +184,7 @@ class _Hidden(nn.Module):
         self.gate_proj = nn.Linear(sizes.dim, wide, bias=bias, dtype=dtype)
         self.up_proj = nn.Linear(sizes.dim, wide, bias=bias, dtype=dtype)
         self.down_proj = nn.Linear(wide, sizes.dim, bias=bias, dtype=dtype)
-        self.activation: Any = _ACTIVATIONS[sizes.act_fn]
+        self.activation: Any = ACTIVATIONS[sizes.act_fn]
 
     @override
     def forward(self, x: Tensor) -> Tensor:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from compiler.errors import CompileError
+from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.config import NANO_GPT
-from compiler.llm.decoder import ACTIVATIONS, DecoderSizes
+from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
 
 Json = Mapping[str, Any]
@@ -201,7 +202,8 @@ def _gpt2(found: Json) -> NanoGptSizes:
         for name, keys in names.items()
         if any(key in found for key in keys)
     }
-    return NanoGptSizes(**given)
+    act = _activation({"hidden_act": found.get("activation_function", "gelu_new")})
+    return NanoGptSizes(**given, act_fn=act)
 
 
 def sizes_of_params(model_class: str, params: Json) -> Sizes:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from typing_extensions import override
 
+from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.attention import Attend, CacheOptions, CallPositions, place_of
 
 Tensor = torch.Tensor
@@ -23,6 +24,7 @@ class NanoGptSizes:
     n_head: int = 4
     n_embd: int = 128
     bias: bool = True
+    act_fn: str = "gelu"
 
 
 class NanoGpt(nn.Module):
@@ -56,7 +58,7 @@ class _Block(nn.Module):
     def __init__(self, sizes: NanoGptSizes, cache: CacheOptions, dtype: torch.dtype) -> None:
         super().__init__()
         width = sizes.n_embd
-        self.heads = sizes.n_head
+        self.heads, self.activation = sizes.n_head, ACTIVATIONS[sizes.act_fn]
         self.ln_1 = nn.LayerNorm(width, bias=sizes.bias, dtype=dtype)
         self.attn = nn.ModuleDict(
             {
@@ -80,5 +82,5 @@ class _Block(nn.Module):
         query, keys, values = (one.reshape(batch, count, self.heads, -1) for one in parts)
         found = self.attn["attend"](query, keys, values, place)
         x = x + self.attn["c_proj"](found.reshape(batch, count, width))
-        hidden = nn.functional.gelu(self.mlp["c_fc"](self.ln_2(x)))
+        hidden = self.activation(self.mlp["c_fc"](self.ln_2(x)))
         return x + self.mlp["c_proj"](hidden)

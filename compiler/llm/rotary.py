@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 
+from compiler.errors import CompileError
+
 Tensor = torch.Tensor
 
 
-class RopeError(ValueError):
+class RopeError(CompileError, ValueError):
     """A kind of scaling that is not known."""
 
 

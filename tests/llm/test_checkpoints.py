@@ -1,0 +1,152 @@
+"""Checkpoints on disk: config.json and safetensors, by family."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler.errors import CompileError
+from compiler.llm.config import config_of
+from compiler.llm.export import exported_llm
+from compiler.llm.model import build_model
+from compiler.llm.safetensors import write_safetensors
+from tests.llm.configs import CACHE, CUSTOM, config
+
+HF: dict[str, Any] = {
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 96,
+    "intermediate_size": 128,
+    "max_position_embeddings": 256,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+LONG = {"rope_type": "longrope", "short_factor": [1.1] * 6, "long_factor": [2.0] * 6}
+GEMMA = {"head_dim": 16, "sliding_window": 6, "query_pre_attn_scalar": 16}
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {"rope_scaling": LLAMA3, "tie_word_embeddings": True, "head_dim": 16}),
+    "qwen2": ("qwen2", {}),
+    "qwen3": ("qwen3", {"head_dim": 32}),
+    "mistral": ("mistral", {"sliding_window": 6}),
+    "phi3": ("phi3", {"partial_rotary_factor": 0.75, "pad_token_id": 0}),
+    "phi3_long": (
+        "phi3",
+        {
+            "partial_rotary_factor": 0.75,
+            "pad_token_id": 0,
+            "original_max_position_embeddings": 128,
+            "rope_scaling": LONG,
+        },
+    ),
+    "gemma": ("gemma", {"head_dim": 16}),
+    "gemma2": ("gemma2", GEMMA),
+    "gemma3": ("gemma3_text", GEMMA),
+    "gpt2": ("gpt2", {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+}
+
+
+def _module(folder: Path, model: dict[str, Any]) -> torch.nn.Module:
+    return build_model(
+        config_of(
+            {
+                "base": {"model_class": "", "checkpoint": str(folder)},
+                "model": model,
+                "export": {"max_seq_length": 64, "max_context_length": 64},
+                "debug": {"generate_full_logits": True},
+            }
+        )
+    ).module
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("name", FAMILIES)
+def test_logits_are_those_of_transformers(tmp_path: Path, name: str) -> None:
+    transformers: Any = pytest.importorskip("transformers")
+    kind, more = FAMILIES[name]
+    given = {"vocab_size": 96, **more} if kind == "gpt2" else {**HF, **more}
+    torch.manual_seed(0)
+    own = transformers.AutoModelForCausalLM.from_config(
+        transformers.AutoConfig.for_model(kind, **given), attn_implementation="eager"
+    ).eval()
+    for parameter in own.parameters():
+        noise = torch.randn_like(parameter) * 0.1
+        parameter.data.copy_(noise if parameter.dim() > 1 else parameter.data + noise)
+    own.save_pretrained(tmp_path)
+    ids = torch.randint(0, 96, (1, 20))
+    with torch.no_grad():
+        wanted = own(ids).logits
+        for model in ({}, CACHE, CUSTOM):
+            found = _module(tmp_path, model)(ids, *([torch.tensor([0])] if model else []))
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def _saved(folder: Path, **changes: Any) -> torch.nn.Module:
+    """Write the checkpoint of a small Llama; return its module."""
+    params = {"n_layers": 3, "tie_word_embeddings": True, "norm_eps": 1e-6}
+    chosen = config("llama3", CACHE, **params)
+    chosen = replace(chosen, debug=replace(chosen.debug, generate_full_logits=True))
+    module = build_model(chosen).module
+    weights = dict(module.named_parameters())
+    names = list(weights)
+    parts = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, mine in parts.items():
+        write_safetensors({name: weights[name] for name in mine}, folder / file)
+    index = {"weight_map": {name: file for file, mine in parts.items() for name in mine}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    found = {**HF, "model_type": "llama", "rms_norm_eps": 1e-6, "tie_word_embeddings": True}
+    found |= {"bos_token_id": 1, "eos_token_id": [2, 3], **changes}
+    (folder / "config.json").write_text(json.dumps(found))
+    return module
+
+
+def test_a_folder_of_several_files_is_read(tmp_path: Path) -> None:
+    own = _saved(tmp_path)
+    ids, place = torch.randint(0, 96, (1, 9)), torch.tensor([0])
+    with torch.no_grad():
+        assert torch.equal(_module(tmp_path, CACHE)(ids, place), own(ids, place))
+
+
+def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> None:
+    _saved(tmp_path)
+    found = exported_llm(config_of({"base": {"model_class": "", "checkpoint": str(tmp_path)}}))
+    assert (found.constants["get_bos_id"], found.constants["get_eos_ids"]) == (1, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"model_type": "mamba"}, "unknown model_type 'mamba'; available: gpt2, llama"),
+        ({"num_hidden_layers": 4}, "the checkpoint has no model.layers.3"),
+        ({"num_hidden_layers": 2}, "the model has no model.layers.2"),
+        ({"intermediate_size": 96}, "has shape [128, 64], the model has [96, 64]"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    _saved(tmp_path, **changes)
+    with pytest.raises(CompileError) as found:
+        _module(tmp_path, CACHE)
+    assert sentence in str(found.value)
+
+
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
+    _saved(tmp_path)
+    for path in tmp_path.glob("*.safetensors*"):
+        path.unlink()
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(CompileError, match="would have to be unpickled"):
+        _module(tmp_path, CACHE)

@@ -1,0 +1,67 @@
+"""The wheel's own runtime and its runner of language models with our files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from compiler.llm.config import LlmConfig
+from compiler.llm.export import backend_config, exported_llm
+from compiler.llm.model import build_model
+from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
+from compiler.pipeline.edge_manager import to_edge_transform_and_lower
+from tests.llm.configs import CACHE, CUSTOM, config, generated
+from tests.tools.forked import run_stock
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+PROMPT = "Hello"
+# each token is one character, ASCII where it is printable
+WORDS = {chr(at if 32 <= at < 127 else 256 + at): at for at in range(256)}
+CASES: dict[str, tuple[LlmConfig, bool]] = {
+    "nano": (config(vocab_size=256), True),
+    "nano_cache": (config(model=CACHE, vocab_size=256), False),
+    "llama": (config("llama3", CUSTOM, vocab_size=256), True),
+    "qwen3": (config("qwen3_0_6b", {**CUSTOM, "quantize_kv_cache": True}, vocab_size=256), True),
+    "gemma2": (config("gemma2", CACHE, vocab_size=256, windows=[6, 0]), False),
+    "sink": (config("llama3", {**CUSTOM, "use_attention_sink": "2,6"}, vocab_size=256), True),
+}
+SCRIPT = """
+import json, sys
+from executorch.extension.llm.custom_ops import custom_ops
+from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
+
+pieces = []
+runner = TextLLMRunner(sys.argv[1], sys.argv[2])
+chosen = GenerationConfig(echo=False, max_new_tokens=12, temperature=0.0)
+runner.generate(sys.argv[3], chosen, pieces.append)
+open(sys.argv[4], "w").write(json.dumps(pieces))
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_stock_runner_generates_the_tokens_of_eager(tmp_path: Path, name: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    own = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=WORDS, merges=[]))
+    own.decoder = tokenizers.decoders.Fuse()
+    own.save(str(tmp_path / "tokenizer.json"))
+    chosen, delegated = CASES[name]
+    found = exported_llm(chosen)
+    edge = to_edge_transform_and_lower(
+        found.programs,
+        partitioner=[create_partitioner(parse_partitioner("xnnpack"))] if delegated else None,
+        constant_methods=found.constants,
+    )
+    (tmp_path / "model.pte").write_bytes(edge.to_executorch(backend_config(chosen)).buffer)
+    given = [tmp_path / "model.pte", tmp_path / "tokenizer.json", PROMPT, tmp_path / "out.json"]
+    done = run_stock(["-c", SCRIPT, *given], check=False)
+    assert (tmp_path / "out.json").is_file(), done.stderr[-2000:]
+    pieces = json.loads((tmp_path / "out.json").read_text())
+    with torch.no_grad():
+        module = build_model(chosen).module
+        tokens = [WORDS[letter] for letter in PROMPT]
+        wanted = generated(module, tokens, 12, cache=chosen.model.use_kv_cache)
+    letters = {token: letter for letter, token in WORDS.items()}
+    assert "".join(pieces) == "".join(letters[one] for one in wanted)
