@@ -439,8 +439,12 @@ def test_code_view_shows_a_large_file_at_once_and_colours_all_of_it(qtbot, theme
     first = view.document().firstBlock().layout().formats()
     assert [one.length for one in first] == [1, 5]
     theme.set_mode(ThemeMode.DARK)
-    wanted = theme.palette.good
-    qtbot.waitUntil(lambda: last.layout().formats()[0].format.foreground().color() == wanted)
+
+    def restyled() -> bool:
+        ranges = last.layout().formats()  # they end with the list
+        return ranges[0].format.foreground().color() == theme.palette.good
+
+    qtbot.waitUntil(restyled)
 
 
 def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
