@@ -65,8 +65,10 @@ class RooflineScene:
         without_flops: operators with a time that compute nothing
         places: x, y and diameter of the points
         rows: of the table of the points
+        backends: of the points, in the order of their first one
+        owners: index into backends of each point
 
-    Shapes: places float64[points, 3]; rows int64[points]
+    Shapes: places float64[points, 3]; rows, owners int64[points]
     """
 
     roofline: Roofline
@@ -78,6 +80,8 @@ class RooflineScene:
     without_flops: int
     places: NDArray[np.float64]
     rows: NDArray[np.int64]
+    backends: tuple[str, ...]
+    owners: NDArray[np.int64]
 
     @property
     def words(self) -> str:
@@ -111,10 +115,20 @@ def roofline_scene(found: Roofline, units: Units) -> RooflineScene:
     up = _range([one.y for one in points], [max(one.y) for one in ceilings])
     table = roofline_table(found.rows, found.method.label, units)
     idle = sum(row.work.flops == 0 and row.time_ns is not None for row in found.rows)
+    columns = point_columns(points)
+    return RooflineScene(found, table, points, ceilings, across, up, idle, *columns)
+
+
+def point_columns(
+    points: Sequence[RooflinePoint],
+) -> tuple[NDArray[np.float64], NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]:
+    """Return places, rows, backends, and the backend of each of some points."""
     places = np.array([(one.x, one.y, one.diameter) for one in points], np.float64)
-    places = np.reshape(places, (-1, 3))
     rows = np.array([one.row for one in points], np.int64)
-    return RooflineScene(found, table, points, ceilings, across, up, idle, places, rows)
+    backends = tuple(dict.fromkeys(point.backend for point in points))
+    number = {backend: code for code, backend in enumerate(backends)}
+    owners = np.array([number[point.backend] for point in points], np.int64)
+    return np.reshape(places, (-1, 3)), rows, backends, owners
 
 
 def seen_points(
@@ -130,12 +144,15 @@ def seen_points(
     """
     at = np.floor(scene.places[:, :2] / np.maximum(cells, 1e-12)).astype(np.int64)
     size = np.rint(scene.places[:, 2]).astype(np.int64)
-    backends = tuple(dict.fromkeys(point.backend for point in scene.points))
-    number = {backend: code for code, backend in enumerate(backends)}
-    code = np.array([number[point.backend] for point in scene.points], np.int64)
-    _, first = np.unique(np.column_stack((code, size, at)), axis=0, return_index=True)
-    for one, backend in enumerate(backends):
-        own = first[code[first] == one]
+    columns = (at[:, 1], at[:, 0], size, scene.owners)
+    order = np.lexsort(columns)
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = False
+    for column in columns:
+        fresh[1:] |= np.diff(column[order]) != 0
+    first = order[fresh]
+    for one, backend in enumerate(scene.backends):
+        own = first[scene.owners[first] == one]
         for diameter in np.unique(size[own])[::-1].tolist():
             yield backend, float(diameter), np.sort(own[size[own] == diameter])
 

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -15,6 +14,7 @@ from devtools_app.viewmodels.roofline_points import (
     RooflinePoint,
     RooflineScene,
     decades,
+    point_columns,
     roofline_scene,
     seen_points,
 )
@@ -88,8 +88,9 @@ def _crowd(count: int) -> RooflineScene:
         )
         for row in range(count)
     )
-    places = np.array([(one.x, one.y, one.diameter) for one in points])
-    return dataclasses.replace(scene, points=points, places=places, rows=np.arange(count))
+    places, rows, backends, owners = point_columns(points)
+    columns = {"places": places, "rows": rows, "backends": backends, "owners": owners}
+    return dataclasses.replace(scene, points=points, **columns)
 
 
 def test_points_of_a_crowd_are_drawn_together_and_none_is_lost_that_can_be_told_apart() -> None:
