@@ -25,7 +25,7 @@ INVALID = 0xFFFFFFFF  # XNN_INVALID_VALUE_ID
 PROFILING = 8  # XNN_FLAG_BASIC_PROFILING
 _OK = 0
 _TOO_SMALL = 6
-_MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
+MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
 _STATUS: tuple[str, ...] = (
     "success",
     "uninitialized",
@@ -251,7 +251,7 @@ class KernelModel:
         return [self._shape(ident) for ident in outputs]
 
     def _shape(self, ident: int) -> list[int]:
-        rank, sizes = c.c_size_t(), (c.c_size_t * _MAX_DIMS)()
+        rank, sizes = c.c_size_t(), (c.c_size_t * MAX_DIMS)()
         self.library.call(
             "xnn_get_external_value_shape", self._runtime, ident, c.byref(rank), sizes
         )
@@ -268,10 +268,6 @@ class KernelModel:
     def handle(self) -> Any:  # noqa: ANN401 - a pointer
         """Return the pointer to the runtime."""
         return self._runtime
-
-    def result_shape(self, ident: int) -> list[int]:
-        """Return the sizes of a result, in memory order."""
-        return self._shape(ident)
 
     @staticmethod
     def status(name: str, status: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from runtime.backends.xnnpack.model import Value
-from runtime.backends.xnnpack.native.child import External, KernelModel, LibraryError
+from runtime.backends.xnnpack.native.child import MAX_DIMS, KernelModel
 from runtime.backends.xnnpack.native.local import LocalKernels
 from runtime.backends.xnnpack.native.process import SPARE, LibraryRefusedError
 from runtime.backends.xnnpack.native.shared_values import KernelRuntime
@@ -29,12 +29,13 @@ class CallEnd:
     Attributes:
         number: its id in the runtime
         order: dimensions, outermost in memory first; None where they are in order
-        capacity: bytes that it may ever use at a place that never changes, 0 for other memory
+        capacity: bytes that it may ever use at one address
         dims: sizes in memory order, as the library takes them
         slot: its tensor
         tensor: that of the slot
         fixed: whether its address and sizes never change
         readable: whether the kernels may read past its end, None if that depends on its address
+        place: its index among the arguments
         address: at the last setup, 0 before
         shape: at the last setup
         room: planned buffer that it was last in, if its own page did not suffice
@@ -49,6 +50,7 @@ class CallEnd:
     order: tuple[int, ...] | None
     capacity: int
     dims: Any
+    place: int = 0
     address: int = 0
     shape: Sequence[int] = ()
     room: PlannedRange | None = None
@@ -62,12 +64,11 @@ class CallEnd:
     def span(self) -> tuple[int, int]:
         """Return first and end address of the memory that it may ever use."""
         start = self.tensor.data_ptr()
-        return start, start + (self.capacity or self.tensor.nbytes)
+        return start, start + max(self.capacity, self.tensor.nbytes)
 
-    def place(self) -> int:
-        """Return the address for the kernels, that of other memory where they cannot read it."""
+    def set(self, address: int) -> int:
+        """Take its address; return that for the kernels, of other memory if they cannot read it."""
         tensor = self.tensor
-        address = tensor.data_ptr()
         self.address, self.shape, self.spare = address, tensor.shape, None
         if self.readable or (self.readable is None and self._is_readable(address, tensor.nbytes)):
             return address
@@ -121,15 +122,24 @@ class InPlaceCall:
         self._setup: Any = library.xnn_setup_runtime_v2
         self._reshape_value: Any = library.xnn_reshape_external_value
         self._reshape: Any = library.xnn_reshape_runtime
+        self._shape_of: Any = library.xnn_get_external_value_shape
         self._handle = self._model.handle
         self._inputs = list(inputs)
         self._outputs = list(outputs)
         ends = self._ends = [*self._inputs, *self._outputs]
-        self._always_apart = all(end.capacity for end in ends) and self._are_apart()
+        self._by_writing = [*self._outputs, *self._inputs]
+        self._apart_at: list[int] | None = None
+        self._are_copied = False
         self._watched = [end for end in ends if not end.fixed]
-        self._copied: list[CallEnd] = []
-        self._copied_back: list[CallEnd] = []
-        self._external = (External * max(1, len(ends)))(*(External(one.number, 0) for one in ends))
+        # as an array of External: id, address
+        self._external = (c.c_uint64 * max(2, 2 * len(ends)))()
+        for place, end in enumerate(ends):
+            end.place = place
+            self._external[2 * place] = end.number
+            self._external[2 * place + 1] = end.set(end.tensor.data_ptr())
+        self._copied = [end for end in self._inputs if end.spare is not None]
+        self._copied_back = [end for end in self._outputs if end.spare is not None]
+        self._rank, self._sizes = c.c_size_t(), (c.c_size_t * MAX_DIMS)()
         self._given: tuple[tuple[int, ...], ...] = ()
         self._known: dict[tuple[tuple[int, ...], ...], list[tuple[int, ...]]] = {}
 
@@ -181,24 +191,31 @@ class InPlaceCall:
 
     def _prepare(self) -> bool:
         """Reshape and set addresses; return False for tensors that share memory."""
+        runtime = self._runtime
+        mine = runtime.user is self
+        runtime.take_over()  # until all of it is set nobody may rely on it
         given = tuple([end.sizes() for end in self._inputs])
-        mine = self._runtime.user is self
-        self._runtime.take_over()  # until all of it is set nobody may rely on it
         if not mine or given != self._given:
             self._take_sizes(given, mine=mine)
         for end, sizes in zip(self._outputs, self._known[given], strict=True):
-            end.slot.resize(sizes)
-        if not (self._always_apart or self._are_apart()):
+            if end.tensor.shape != sizes:
+                end.slot.resize(sizes)
+        addresses = [end.tensor.data_ptr() for end in self._watched]
+        if self._apart_at != addresses and not self._are_apart():
             return False
-        ends = self._ends
-        for place, end in zip(self._external, ends, strict=True):
-            place.data = end.place()
-        self._copied = [end for end in self._inputs if end.spare is not None]
-        self._copied_back = [end for end in self._outputs if end.spare is not None]
-        status = self._setup(self._handle, len(ends), self._external)
+        external = self._external
+        copies = self._are_copied
+        for end, address in zip(self._watched, addresses, strict=True):
+            external[2 * end.place + 1] = end.set(address)
+            copies = copies or end.spare is not None
+        if copies:
+            self._copied = [end for end in self._inputs if end.spare is not None]
+            self._copied_back = [end for end in self._outputs if end.spare is not None]
+            self._are_copied = bool(self._copied or self._copied_back)
+        status = self._setup(self._handle, len(self._ends), external)
         if status:
             raise _refused("xnn_setup_runtime_v2", status)
-        self._runtime.user = self
+        runtime.user = self
         return True
 
     def _take_sizes(self, given: tuple[tuple[int, ...], ...], *, mine: bool) -> None:
@@ -223,22 +240,31 @@ class InPlaceCall:
 
     def _result(self, end: CallEnd) -> tuple[int, ...]:
         """Return the sizes of a result, in the order of its dimensions."""
-        try:
-            sizes = self._model.result_shape(end.number)
-        except LibraryError as error:
-            raise LibraryRefusedError(str(error), None) from None
+        rank, sizes = self._rank, self._sizes
+        status = self._shape_of(self._handle, end.number, c.byref(rank), sizes)
+        if status:
+            raise _refused("xnn_get_external_value_shape", status)
         order = end.slot.dim_order
-        if len(order) != len(sizes):
+        if len(order) != rank.value:
             raise LibraryRefusedError(
-                f"the result has {len(sizes)} dimensions, its tensor has {len(order)}", None
+                f"the result has {rank.value} dimensions, its tensor has {len(order)}", None
             )
+        if end.order is None:
+            return tuple(sizes[: rank.value])
         return tuple([sizes[order.index(dim)] for dim in range(len(order))])
 
     def _are_apart(self) -> bool:
         """Return whether no result shares memory with another argument, and none is empty."""
-        spans = [end.span() for end in (*self._outputs, *self._inputs)]
-        if not all(start and start < end for start, end in spans):
+        addresses = [end.tensor.data_ptr() for end in self._watched]
+        if not all(end.tensor.data_ptr() and end.tensor.nbytes for end in self._ends):
             return False
+        if self._disjoint([end.span() for end in self._by_writing]):
+            self._apart_at = addresses
+            return True
+        exact = [(end.tensor.data_ptr(), end.tensor.nbytes) for end in self._by_writing]
+        return self._disjoint([(start, start + nbytes) for start, nbytes in exact])
+
+    def _disjoint(self, spans: Sequence[tuple[int, int]]) -> bool:
         return not any(
             low < end and start < high
             for number, (low, high) in enumerate(spans[: len(self._outputs)])
@@ -295,7 +321,7 @@ def _end(number: int, slot: TensorSlot, *, write_only: bool) -> CallEnd:
         fixed=held and static,
         readable=readable,
         order=None if in_order else slot.dim_order,
-        capacity=capacity if held else 0,
+        capacity=capacity,
         dims=(c.c_size_t * max(1, len(slot.dim_order)))(),
     )
 
