@@ -211,7 +211,7 @@ class Binder:
             return partial(_store_dynamic, function, self._table, outs)
         if len(slots) == 1:
             return partial(_store_one, function, slots[0].store)
-        return partial(_store_many, function, slots)
+        return partial(store_many, function, slots)
 
     def _check_written(self, index: int) -> None:
         if self._table.items[index] is not None:  # an optional argument
@@ -258,9 +258,31 @@ class Binder:
         for index, operand in zip(args, operands, strict=True):
             if operand is Operand.WRITTEN:
                 self._writable(index)
-        call = partial(_call_slots, kernel.rule.run, self._table, tuple(args), operands)
+        if any(index in self._dynamic for index in args):
+            call = partial(_call_slots, kernel.rule.run, self._table, tuple(args), operands)
+        else:
+            call = partial(_call_known_slots, kernel.rule.run, self._known(args, operands))
         bound = BoundKernel(kernel, tuple(args))
         return BoundInstruction("OPERATOR_CALL", call, operator=kernel.name, bound=bound)
+
+    def _known(
+        self, args: Sequence[int], operands: Sequence[Operand]
+    ) -> Callable[[], Sequence[Any]]:
+        """Return what gives the operands of a prim whose table entries never change."""
+        table = self._table
+        known = [
+            None if operand is Operand.VALUE else table.slot(index)
+            for index, operand in zip(args, operands, strict=True)
+        ]
+        values = [table.items[index] for index in args]
+
+        def operands_now() -> list[Any]:
+            return [
+                table.resolve(value) if slot is None else slot
+                for slot, value in zip(known, values, strict=True)
+            ]
+
+        return operands_now
 
     def _arguments(self, kernel: Kernel, args: Sequence[int]) -> Arguments:
         dynamic = any(self._is_dynamic(index) for index in args[: len(kernel.inputs)])
@@ -383,7 +405,8 @@ def _store_one(function: Callable[[], Any], store: Callable[[torch.Tensor], None
     store(function())
 
 
-def _store_many(function: Callable[[], Any], slots: Sequence[TensorSlot]) -> None:
+def store_many(function: Callable[[], Any], slots: Sequence[TensorSlot | None]) -> None:
+    """Store the results of a kernel; those without a slot are dropped."""
     _store_all(function(), slots)
 
 
@@ -391,7 +414,7 @@ def _store_dynamic(function: Callable[[], Any], table: ValueTable, outs: tuple[i
     _store_all(function(), [_current_slot(table, out) for out in outs])
 
 
-def _store_all(results: Any, slots: Sequence[TensorSlot]) -> None:  # noqa: ANN401 - one or several
+def _store_all(results: Any, slots: Sequence[TensorSlot | None]) -> None:  # noqa: ANN401 - one or several
     found: list[torch.Tensor | None]
     found = [results] if isinstance(results, torch.Tensor) else list(results)
     if len(found) != len(slots):
@@ -399,7 +422,7 @@ def _store_all(results: Any, slots: Sequence[TensorSlot]) -> None:  # noqa: ANN4
             ErrorCode.InvalidArgument, f"{len(found)} results for {len(slots)} out arguments"
         )
     for slot, value in zip(slots, found, strict=True):
-        if value is not None:  # excluded by an output mask
+        if value is not None and slot is not None:  # an output mask excludes results
             slot.store(value)
 
 
@@ -429,6 +452,10 @@ def _compute(
     run: Callable[..., Any], items: list[Any], sources: tuple[int, ...], target: int
 ) -> None:
     items[target] = run(*[items[index] for index in sources])
+
+
+def _call_known_slots(run: Callable[..., Any], operands: Callable[[], Sequence[Any]]) -> None:
+    run(*operands())
 
 
 def _call_slots(

@@ -119,10 +119,14 @@ def view_into(viewed: TensorSlot, size: Sequence[int], out: TensorSlot) -> None:
         sizes[sizes.index(-1)] = source.numel() // rest
     if min(sizes, default=0) < 0 or math.prod(sizes) != source.numel():
         raise invalid_argument(f"sizes {sizes} do not fit {source.numel()} elements")
-    if source.dtype is not out.tensor.dtype or len(sizes) != len(out.dim_order):
+    tensor = out.tensor
+    same = out.viewed is viewed and tensor.data_ptr() == source.data_ptr() != 0
+    if same and tensor.shape == tuple(sizes):
+        return
+    if source.dtype is not tensor.dtype or len(sizes) != len(out.dim_order):
         raise invalid_argument("dtype or rank of the view differ from its plan")
     strides = strides_of(sizes, out.dim_order)
-    out.tensor.set_(source.untyped_storage(), source.storage_offset(), sizes, strides)
+    tensor.set_(source.untyped_storage(), source.storage_offset(), sizes, strides)
     out.viewed = viewed
 
 

@@ -21,6 +21,7 @@ from tests.bench.run_cases import RUN_CASES
 from tests.bench.server_cases import SERVER_CASES
 from tests.bench.sweep_cases import SWEEP_CASES
 from tests.bench.tour_cases import TOUR_CASES
+from tests.bench.zoo_cases import ZOO_CASES
 
 Case = Callable[[Path], Iterable[Result]]
 _INSPECTOR = (
@@ -123,5 +124,6 @@ CASES: tuple[Case, ...] = (
     *CALIBRATE_CASES,
     *HEADLINE_CASES,
     *SWEEP_CASES,
+    *ZOO_CASES,
     dataframe,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from runtime.execution.binding import BoundInstruction, BoundKernel, Call
+from runtime.execution.binding import BoundInstruction, BoundKernel, Call, store_many
 from runtime.execution.fused import calls
 from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Dataflow, TensorUse
 from runtime.execution.fused.fuse import Fuser
@@ -183,9 +183,24 @@ class Planner:
         bound = instruction.bound
         if bound is not None and bound.kernel.name == VIEW and self._view(place, bound):
             return
-        self._run.add(place, instruction.call)
+        self._run.add(place, self._without_unread(instruction))
         if bound is not None:
             self._plain.update(self._outs(bound))
+
+    def _without_unread(self, instruction: BoundInstruction) -> Call:
+        """Return the call of an instruction that does not store results that nobody reads."""
+        call: Any = instruction.call
+        if instruction.bound is None or getattr(call, "func", None) is not store_many:
+            return call
+        function, slots = call.args
+        used = [self._flow.tensors[index] for index in self._outs(instruction.bound)]
+        if len(used) != len(slots):
+            return call
+        kept = [
+            slot if use.reads or use.pinned or use.state or use.aliases else None
+            for slot, use in zip(slots, used, strict=True)
+        ]
+        return partial(store_many, function, kept)
 
     def _view(self, place: int, bound: BoundKernel) -> bool:
         """Bind `et_view` of a tensor outside of its slot; return whether it is one."""

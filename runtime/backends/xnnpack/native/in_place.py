@@ -61,6 +61,11 @@ class CallEnd:
         shape, order = self.tensor.shape, self.order
         return tuple(shape) if order is None else tuple([shape[dim] for dim in order])
 
+    def largest(self) -> tuple[int, ...]:
+        """Return its largest sizes in memory order."""
+        sizes, order = self.slot.sizes, self.order
+        return sizes if order is None else tuple([sizes[dim] for dim in order])
+
     def span(self) -> tuple[int, int]:
         """Return first and end address of the memory that it may ever use."""
         start = self.tensor.data_ptr()
@@ -130,6 +135,7 @@ class InPlaceCall:
         self._by_writing = [*self._outputs, *self._inputs]
         self._apart_at: list[int] | None = None
         self._are_copied = False
+        self._needs_room = any(not end.fixed for end in self._inputs)
         self._watched = [end for end in ends if not end.fixed]
         # as an array of External: id, address
         self._external = (c.c_uint64 * max(2, 2 * len(ends)))()
@@ -194,6 +200,9 @@ class InPlaceCall:
         runtime = self._runtime
         mine = runtime.user is self
         runtime.take_over()  # until all of it is set nobody may rely on it
+        if self._needs_room:
+            self._make_room()
+            mine = False
         given = tuple([end.sizes() for end in self._inputs])
         if not mine or given != self._given:
             self._take_sizes(given, mine=mine)
@@ -217,6 +226,20 @@ class InPlaceCall:
             raise _refused("xnn_setup_runtime_v2", status)
         runtime.user = self
         return True
+
+    def _make_room(self) -> None:
+        """Let the library take its working memory for the largest sizes of the plan.
+
+        Where it grows, the library prepares all runtimes again that share it: with a size that
+        grows in each run, that would be all of them for each of them.
+        """
+        self._needs_room = False
+        for end in self._inputs:
+            sizes = end.largest()
+            end.dims[: len(sizes)] = sizes
+            self._reshape_value(self._handle, end.number, len(sizes), end.dims)
+        if not self._reshape(self._handle):  # sizes that kernels refuse are no error until given
+            self._setup(self._handle, len(self._ends), self._external)
 
     def _take_sizes(self, given: tuple[tuple[int, ...], ...], *, mine: bool) -> None:
         before = self._given if mine else ()
