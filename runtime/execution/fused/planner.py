@@ -188,7 +188,7 @@ class Planner:
             self._plain.update(self._outs(bound))
 
     def _without_unread(self, instruction: BoundInstruction) -> Call:
-        """Return the call of an instruction that does not store results that nobody reads."""
+        """Return the call of an instruction that does not store results that are never read."""
         call: Any = instruction.call
         if instruction.bound is None or getattr(call, "func", None) is not store_many:
             return call

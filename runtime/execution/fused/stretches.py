@@ -23,7 +23,7 @@ _torch: Any = torch
 _c: Any = _torch._C
 _Mode: Any = TorchDispatchMode
 _MOST_HELD = 64 << 20  # bytes of results that recording keeps alive
-_FEWEST = 3  # operators: fewer are called as fast one by one
+_FEWEST = 2  # operators: a single one is called as fast from Python
 _RELEASES = (calls.release_one, calls.release_all)
 
 
