@@ -12,6 +12,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import DebugLevel, EventTracer, ExecutionError, Method, Runtime
 from runtime.execution import ways
 from runtime.execution.fused import Stretch, stretches
+from tests.architecture.tree import run_python
 from tests.compiler import control_flow
 from tests.compiler.compare import calls_of, exported, flat, module_of
 from tests.compiler.programs import EVERY
@@ -169,3 +170,21 @@ def test_without_graphs_in_torch_calls_run_one_by_one(monkeypatch: pytest.Monkey
     for _ in range(4):
         method.execute(given)
     assert graphs_of(method) == []
+
+
+def test_recording_imports_nothing_more() -> None:
+    code = f"""
+import sys, torch
+from runtime import Runtime
+from tests.runtime.samples import load, calls_of
+program = load({PORTABLE[0]!r})
+method, inputs = next(iter(calls_of(program, rounds=1)))
+loaded = program.load_method(method)
+loaded.execute(inputs)
+before = set(sys.modules)
+for _ in range(6):
+    loaded.execute(inputs)
+assert loaded._runner.plan.fused.flow is None
+print(sorted(name for name in set(sys.modules) - before if name in ("sympy", "torch._dynamo")))
+"""
+    assert run_python(code).strip() == "[]"
