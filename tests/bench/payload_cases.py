@@ -25,6 +25,10 @@ _PAYLOADS = (
     ("tosa_attention", None),
     ("tosa_quantized_int8", None),
     ("vulkan_quantized_int8", None),
+    ("coreml_conv", 3.0),
+    ("coreml_attention", 3.0),
+    ("coreml_attention_fp16", None),
+    ("coreml_quantized_int8", None),
 )
 _RUNS = 300
 
