@@ -256,3 +256,17 @@ def test_varint_without_end_is_refused(data: bytes) -> None:
 def test_fields_of_cut_or_foreign_message_is_refused(data: bytes) -> None:
     with pytest.raises(FormatError):
         list(fields(memoryview(data), FieldBudget()))
+
+
+def test_debug_handles_out_of_range_are_dropped_with_an_issue() -> None:
+    info = {"debugSymbolToHandles": {"y:relu": [-1, 7, 1 << 40], "z:sin": [3], "w:x": "no"}}
+    block = body(3, operation("relu", "y", {"x": argument("a")})) + body(2, "y")
+    data = folder({
+        MODEL: model(block, named("a", tensor_type(11, 2))),
+        "debug_info.json": json.dumps(info).encode(),
+    })  # fmt: skip
+    found = decode(data)
+    assert found.graph is not None
+    assert found.graph.nodes[0].debug_handle == 7
+    assert dict(found.debug_handles) == {"y:relu": (7,), "z:sin": (3,), "w:x": ()}
+    assert "y:relu are out of range and were dropped (the first of 2)" in found.issues[0].message

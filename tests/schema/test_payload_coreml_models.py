@@ -429,3 +429,29 @@ def test_long_text_ends_in_time(row: str) -> None:
     found = payloads.decode("CoreMLBackend", data)
     assert time.process_time() - began < damage.SECONDS
     assert found.graph is None
+
+
+def test_compiled_model_keeps_long_literals_their_shapes_and_its_states() -> None:
+    numbers = ", ".join(str(one) for one in range(100))
+    text = f"""program(1.0) {{
+    func main<ios18>(tensor<fp32, [1]> x, state<tensor<fp16, [4]>> total) {{
+            tensor<int32, [2, 50]> long = const()[val = tensor<int32, [2, 50]>([[{numbers}]])];
+            tensor<int32, [2, 2]> short = const()[val = tensor<int32, [2, 2]>([[1, 2], [3, 4]])];
+            tensor<int32, [2, 50]> y = add(x = long, y = tensor<int32, [2, 50]>([[{numbers}]]));
+        }} -> (y);
+}}"""
+    found = decode({"model.mlmodelc/model.mil": text.encode()})
+    assert found.graph is not None
+    assert found.graph.attributes["states"] == ("total",)
+    assert found.graph.values["short"].literal == ((1, 2), (3, 4))
+    assert [one.nbytes for one in found.constants] == [400, 400]
+    assert bytes(found.constants[0].data)[:12] == struct.pack("<3i", 0, 1, 2)
+
+
+def test_compiled_model_with_a_literal_of_another_size_is_refused() -> None:
+    text = "program(1.0) { func main<ios18>() { tensor<int32, [3]> y = const()[val = tensor<int32, "
+    text = f"{text}[3]>([1, 2])]; }} -> (y); }}"
+    data = folder({"model.mlmodelc/model.mil": text.encode()})
+    found = payloads.decode_strict("CoreMLBackend", data)
+    assert found.graph is None
+    assert "3 elements of shape [3], found 2" in found.issues[0].message

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from schema.errors import FormatError
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.coreml.elements import element_bytes, expect_count, shaped
 from schema.payloads.coreml.mil import Function
 from schema.payloads.coreml.types import DATATYPES
 from schema.payloads.names import unique
@@ -21,19 +22,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[^\s"()\[\]<>{},;=]+|[()\[\]<>{},;=]'
 _MAX_TEXT = 32 << 20
 _MAX_WORDS = 1_000_000  # a program of 10,000 operations has half of it
 _MAX_DEPTH = 32
-_SHOWN = 64  # scalars of a literal; longer ones are counted
+_SHOWN = 64  # scalars of a literal; longer ones are constants of the payload
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _SHORT = {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}
 _SCALARS = {name: scalar_type for name, scalar_type, _ in DATATYPES.values()}
+_CODES = {name: code for name, _, code in DATATYPES.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Literal:
-    """A typed value: spelled out, or a place in a weight file."""
+    """A typed value: spelled out, or where its bytes are: in a weight file, or the bytes."""
 
     value: GraphValue
-    file: str = ""
-    offset: int = 0
+    place: tuple[str, int] | memoryview | None = None
 
 
 def read_listing(data: memoryview) -> dict[str, Function]:
@@ -58,7 +59,7 @@ class _ListingReader:
         self._at = 0
         self._aside = 0
         self._values: dict[str, GraphValue] = {}
-        self._weights: dict[str, tuple[str, int]] = {}
+        self._weights: dict[str, tuple[str, int] | memoryview] = {}
         self._names: set[str] = set()
 
     def program(self) -> dict[str, Function]:
@@ -112,8 +113,11 @@ class _ListingReader:
         self._expect(">")
         self._expect("(")
         inputs: list[str] = []
+        states: list[str] = []
         while not self._taken(")"):
+            is_state = self._peek() == "state"
             inputs.append(self._declaration().name)
+            states += inputs[-1:] if is_state else []
             self._taken(",")
         while self._peek() in ("(", "["):
             self._skip()
@@ -126,7 +130,7 @@ class _ListingReader:
         self._taken(";")
         for used in (*outputs, *(one for node in nodes for one in node.inputs)):
             self._values.setdefault(used, GraphValue(used, kind="other"))
-        facts = MappingProxyType({"opset": opset})
+        facts = MappingProxyType({"opset": opset, **({"states": tuple(states)} if states else {})})
         graph = Graph(name, tuple(nodes), self._values, tuple(inputs), outputs, attributes=facts)
         return Function(graph, opset, self._weights)
 
@@ -239,12 +243,12 @@ class _ListingReader:
         for item in items:
             if isinstance(item, str):
                 names.append(item)
-            elif item.file:
+            elif item.place is not None:
                 built = self._free(f"{owner}.{name}")
                 self._values[built] = GraphValue(
                     built, item.value.tensor, item.value.kind, constant=built
                 )
-                self._weights[built] = (item.file, item.offset)
+                self._weights[built] = item.place
                 names.append(built)
             else:
                 literals.append(item.value.literal)
@@ -269,14 +273,18 @@ class _ListingReader:
         if self._peek() == "BLOBFILE":
             place = self._blob_file()
             self._expect(")")
-            return _Literal(GraphValue("", meta, kind), *place)
+            return _Literal(GraphValue("", meta, kind), place)
         items: list[object] = []
         self._items(items)
-        scalar = meta is not None and not meta.sizes
-        literal: object = tuple(items) if len(items) <= _SHOWN else f"({len(items)} items inline)"
-        if scalar and len(items) == 1:
-            literal = items[0]
-        return _Literal(GraphValue("", meta, kind, literal))
+        sizes = meta.sizes if meta is not None else ("?",)
+        if not sizes and len(items) == 1:
+            return _Literal(GraphValue("", meta, kind, items[0]))
+        expect_count(len(items), sizes)
+        if len(items) <= _SHOWN:
+            return _Literal(GraphValue("", meta, kind, shaped(items, sizes)))
+        name = meta.dtype if meta is not None else ""
+        data = element_bytes(items, name, _CODES.get(name, ""))
+        return _Literal(GraphValue("", meta, kind, f"({len(items)} items inline)"), data)
 
     def _blob_file(self) -> tuple[str, int]:
         self._expect("BLOBFILE")

@@ -23,6 +23,7 @@ from schema.payloads.parts import carve, cover
 REFERENCE = b"CMJR"
 _WHERE = "Core ML payload"
 _MAX_JSON = 64 << 20
+_LAST_HANDLE = (1 << 31) - 1
 _Handles = Mapping[str, tuple[int, ...]]
 
 
@@ -83,7 +84,7 @@ def _folder(source: PayloadSource, data: memoryview, function: str) -> Payload:
     tree = read_tree(data, issues)
     files = {file.path: file for file in tree.files}
     metadata = _optional(files, "metadata.json", issues)
-    symbols = _symbols(_optional(files, "debug_info.json", issues))
+    symbols = _symbols(_optional(files, "debug_info.json", issues), issues)
     program = _program(files, issues)
     chosen = program.choose(function)
     graph = program.functions.get(chosen)
@@ -122,17 +123,22 @@ def _optional(files: Mapping[str, File], path: str, issues: list[Issue]) -> dict
         return {}
 
 
-def _symbols(info: Mapping[str, Any]) -> _Handles:
+def _symbols(info: Mapping[str, Any], issues: list[Issue]) -> _Handles:
     found = info.get("debugSymbolToHandles")
     if not isinstance(found, dict):
         return MappingProxyType({})
-    return MappingProxyType(
-        {
-            symbol: tuple(handle for handle in cast("list[Any]", handles) if type(handle) is int)
-            for symbol, handles in cast("dict[str, Any]", found).items()
-            if isinstance(handles, list)
-        }
-    )
+    kept: dict[str, tuple[int, ...]] = {}
+    wrong: list[str] = []
+    for symbol, handles in cast("dict[str, Any]", found).items():
+        listed = cast("list[Any]", handles) if isinstance(handles, list) else [handles]
+        kept[symbol] = tuple(one for one in listed if type(one) is int and 0 <= one <= _LAST_HANDLE)
+        if len(kept[symbol]) != len(listed):
+            wrong.append(symbol)
+    if wrong:
+        text = f"debug handles of {wrong[0][:80]} are out of range and were dropped"
+        more = f" (the first of {len(wrong)})" if len(wrong) > 1 else ""
+        issues.append(Issue(Severity.WARNING, "debug_info.json", text + more))
+    return MappingProxyType(kept)
 
 
 def _program(files: Mapping[str, File], issues: list[Issue]) -> CoreMLProgram:
