@@ -12,13 +12,21 @@ from torch.export import Dim, ExportedProgram
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.frontend import export
 from compiler.llm.compat.backends import enabled_partitioners
-from compiler.llm.config import LlmConfig, LlmConfigError, MethodConfig, metadata_of
+from compiler.llm.config import (
+    LlmConfig,
+    LlmConfigError,
+    MethodConfig,
+    QuantizationConfig,
+    metadata_of,
+)
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.memory.options import MemoryPlanningPass
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
 from compiler.pipeline.program_manager import ExecutorchProgramManager
+from compiler.quantize.program import NONE, quantize_program
+from compiler.quantize.weights import WeightModes, quantize_weights
 
 FORWARD = "forward"
 
@@ -108,14 +116,45 @@ def export_llm(config: LlmConfig) -> ExecutorchProgramManager:
     Raises: errors of ``exported_llm``, CompileError
     """
     found = exported_llm(config)
+    programs = quantized_programs(config, found.programs)
     chosen = [create_partitioner(parse_partitioner(one)) for one in partitioners_of(config)]
     edge = to_edge_transform_and_lower(
-        found.programs,
+        programs,
         partitioner=chosen or None,
         constant_methods=found.constants,
         generate_etrecord=config.debug.generate_etrecord,
     )
     return edge.to_executorch(backend_config(config))
+
+
+def quantized_programs(
+    config: LlmConfig, programs: Mapping[str, ExportedProgram]
+) -> dict[str, ExportedProgram]:
+    """Return programs quantized as a configuration demands; they are not changed.
+
+    Raises: QuantizeError, ModuleNotFoundError
+    """
+    given = config.quantization
+    table = table_word(given)
+    if given.pt2e_quantize is not None:
+        mode = given.pt2e_quantize.rpartition("_")[2]
+        return {name: quantize_program(one, mode) for name, one in programs.items()}
+    if not (given.qmode or table or given.modules):
+        return dict(programs)
+    how = WeightModes(linear_word(given) or NONE, table, given.modules)
+    return {name: quantize_weights(one, how) for name, one in programs.items()}
+
+
+def linear_word(given: QuantizationConfig) -> str:
+    """Return the word of ``qmode`` with its group, empty without one."""
+    word = given.qmode or ""
+    return f"{word}:group={given.group_size}" if word and given.group_size else word
+
+
+def table_word(given: QuantizationConfig) -> str:
+    """Return the word of ``embedding_quantize``, which is ``BITS,GROUP``; empty without one."""
+    bits, _, group = (given.embedding_quantize or "").partition(",")
+    return f"{bits}:group={group}" if bits and group not in ("", "0") else bits
 
 
 def partitioners_of(config: LlmConfig) -> tuple[str, ...]:

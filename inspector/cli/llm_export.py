@@ -71,9 +71,9 @@ def compile_job(source: Source, config: LlmConfig) -> CompileJob:
 
 
 def _quantization(given: QuantizationConfig) -> Quantization:
-    mode = given.qmode or ""
-    if mode and given.group_size:
-        mode = f"{mode}:group={given.group_size}"
+    from compiler.llm.export import linear_word, table_word
+
+    mode, table = linear_word(given), table_word(given)
     if given.pt2e_quantize is not None:
         if mode or not given.pt2e_quantize.endswith(f"_{_DYNAMIC}"):
             known = "a backend's dynamic quantization, without qmode"
@@ -83,8 +83,6 @@ def _quantization(given: QuantizationConfig) -> Quantization:
     elif mode and mode not in WEIGHT_WORDS:
         words = f"unknown {mode!r}; available: {', '.join(WEIGHT_WORDS)}"
         raise CommandError(f"quantization.qmode: {words}", USAGE)
-    bits, _, group = (given.embedding_quantize or "").partition(",")
-    table = f"{bits}:group={group}" if bits and group not in ("", "0") else bits
     if table and table not in EMBEDDING_WORDS:
         words = f"expected BITS,GROUP, such as 4,32, found {given.embedding_quantize!r}"
         raise CommandError(f"quantization.embedding_quantize: {words}", USAGE)

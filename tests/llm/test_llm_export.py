@@ -166,3 +166,41 @@ def test_a_module_can_be_left_in_float() -> None:
         quantized(WeightModes("int8", modules={"layers": "none"}))
     with pytest.raises(CompileError, match="which groups of 48 do not divide"):
         quantized(WeightModes("8da4w:group=48"))
+
+
+def test_a_configuration_is_quantized_and_run_by_the_documented_names(tmp_path: Path) -> None:
+    import compiler.llm as llm
+    from runtime.llm import GenerationConfig, TextRunner
+
+    plain = config("nano_gpt", CACHE, vocab_size=256)
+    wanted = llm.export_llm(plain).buffer
+    chosen = replace(
+        plain,
+        quantization=replace(plain.quantization, embedding_quantize="4,32", qmode="int8"),
+    )
+    program = llm.export_llm(chosen)
+    names = {one.name for one in program.executorch_program.execution_plan[0].operators}
+    assert "quantized_decomposed::embedding_4bit" in names
+    assert program.buffer != wanted
+    path = tmp_path / "model.pte"
+    path.write_bytes(wanted)
+    runner = TextRunner(path, "bytes")
+    pieces: list[str] = []
+    first = runner.generate("Hello", GenerationConfig(max_new_tokens=8), pieces.append)
+    assert runner.position == 12
+    again = runner.generate("Hello", GenerationConfig(max_new_tokens=8))
+    assert again.tokens != first.tokens or runner.position == 24
+    runner.reset()
+    assert runner.generate("Hello", GenerationConfig(max_new_tokens=8)).tokens == first.tokens
+    runner.reset()
+    drawn = GenerationConfig(max_new_tokens=8, temperature=1.0, top_p=0.9, seed=3)
+    one = runner.generate("Hello", drawn).tokens
+    runner.reset()
+    assert runner.generate("Hello", drawn).tokens == one
+    runner.reset()
+    ended = runner.generate("Hello", GenerationConfig(), on_call=lambda _: runner.stop())
+    assert ended.ended == "stopped"
+    runner.reset()
+    full = runner.generate("Hello", GenerationConfig(ignore_eos=True))
+    assert full.ended == "length"
+    assert len(full.tokens) == 48 - 5 + 1

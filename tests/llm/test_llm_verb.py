@@ -25,6 +25,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "model": {**CACHE, "use_sdpa_with_kv_cache": True},
         "backend": {"xnnpack": {"enabled": True}},
     },
+    "weights_apart": {
+        "base": {"params": {**NANO, "vocab_size": 256}},
+        "model": CACHE,
+        "export": {**LENGTHS, "foundation_weights_file": "weights"},
+    },
     "whole": {"base": {"params": {**NANO, "vocab_size": 256}}},
 }
 
@@ -42,7 +47,7 @@ def _data(*words: object) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_an_export_generates_as_eager_and_has_no_gap(tmp_path: Path, name: str) -> None:
     path = tmp_path / "model.yaml"
-    path.write_text(yaml.safe_dump({**CONFIGS[name], "export": LENGTHS}))
+    path.write_text(yaml.safe_dump({"export": LENGTHS, **CONFIGS[name]}))
     _data("export", path, "-o", tmp_path / "out")
     report = _data("run", tmp_path / "out", "--prompt", "Hello", "--max-new-tokens", 12)
     config = read_config(path)
