@@ -32,6 +32,7 @@ def test_a_command_stream_runs_node_by_node() -> None:
     inputs, _ = torch.load(PROGRAM.with_suffix(".pt"))
     method: Any = Runtime().load_program(PROGRAM).load_method("forward", emulate=_record())
     method.set_inputs(inputs)
+    method.step()  # quantizes the input
     steps = method.step_into()
     assert [node.kind for node in steps.nodes if node.outputs].count("CONV2D") == 2
     steps.run_to(len(steps.nodes))
