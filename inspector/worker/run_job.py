@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from inspector.files.machine import this_machine, usable_cores
-from inspector.jobs.executing import REPORT, RunJob
+from inspector.jobs.executing import REPORT, RunJob, StepJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.run_times import run_times, statistics_json
@@ -220,7 +220,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
     }
 
 
-def record_of(job: RunJob) -> etrecord.RecordFile | None:
+def record_of(job: RunJob | StepJob) -> etrecord.RecordFile | None:
     """Return the record whose graphs run the delegates of backends that are not here."""
     if not job.record:
         return None

@@ -21,6 +21,7 @@ from inspector.worker.inputs import (
     described,
     read_values,
 )
+from inspector.worker.run_job import record_of
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
 from runtime.delegates.stepping import InnerNode
 from runtime.program.loading import read
@@ -149,7 +150,8 @@ class StepRun:
     ) -> None:
         self.subject = subject
         self._job, self._wanted = subject.job, dict(requested)
-        self._method = subject.program.load_method(subject.name, engine=subject.job.engine)
+        job, load = subject.job, subject.program.load_method
+        self._method = load(subject.name, engine=job.engine, emulate=record_of(job))
         self._calls = 0
         self._instruction = 0
         self.nodes: list[dict[str, Any]] = []

@@ -137,3 +137,14 @@ def test_damaged_payload_names_node_and_line_through_the_record(verb: str, tmp_p
     assert answer.code == 4
     assert "zoo/models.py:18: partition 0, node 2 (DepthwiseConv2d)" in answer.err
     assert "among the values" in answer.err
+
+
+def test_step_runs_the_graph_that_the_record_keeps_where_only_hardware_runs_the_payload() -> None:
+    model = DATA / "backends/ethosu_m1_int8.pte"
+    record = ("--record", model.with_suffix(".etrecord"), "--format", "json")
+    answer = run("step", model, *record)
+    assert (answer.code, answer.err) == (0, "")
+    kinds = [node["kind"] for node in valid(answer, "step")["data"]["nodes"]]
+    assert kinds.count("CONV2D") == 2
+    refused = run("step", model)
+    assert "a command stream runs on its hardware only" in refused.err
