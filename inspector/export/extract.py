@@ -82,6 +82,21 @@ def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[Ex
             yield ExtractedItem(
                 (*folder, *path.split("/")), PAYLOADS, len(content), partial(_view, content)
             )
+        yield from _kept(session, data, folder, issues)
+
+
+def _kept(
+    session: Session, payload: memoryview, folder: tuple[str, ...], issues: list[Issue]
+) -> Iterator[ExtractedItem]:
+    """Yield what the vendor's tools left beside a payload, from the record."""
+    try:
+        files = {} if session.record is None else dict(session.record.kept(payload))
+    except FormatError as error:
+        issues.append(Issue(Severity.ERROR, "/".join((*folder, "kept")), str(error)))
+        return
+    for path, content in files.items():
+        load = partial(_view, memoryview(content))
+        yield ExtractedItem((*folder, "kept", *path.split("/")), PAYLOADS, len(content), load)
 
 
 def _view(data: memoryview) -> memoryview:

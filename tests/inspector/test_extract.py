@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from inspector.cli.output import safe_path
 from inspector.export.extract import CONSTANTS, DATA, KINDS, PAYLOADS, TENSORS, items
+from inspector.files.load import load_session
 from inspector.numerics import tensor_statistics as stats
 from inspector.numerics.tensor_statistics import data_statistics, has_numbers, statistics
 from inspector.numerics.tensors import logged_tensors, shaped, stored_tensors
@@ -147,3 +148,13 @@ def test_shaped_follows_the_order_of_dimensions() -> None:
     assert shaped(memoryview(stored.tobytes()), 6, (2, 3, 5), ()) is None
     assert shaped(memoryview(stored.tobytes()), 6, (2, 3, 4), (0, 0, 1)) is None
     assert shaped(memoryview(b"123"), 6, (), ()) is None
+
+
+def test_files_of_a_vendors_tools_are_beside_the_payload_they_belong_to() -> None:
+    name = FILES / "backends/ethosu_m1_int8.pte"
+    loaded = load_session([name, name.with_suffix(".etrecord")])
+    found, issues = items(loaded, loaded.methods, (PAYLOADS,))
+    assert issues == []
+    kept = {one.path[-1]: one.load() for one in found if "kept" in one.path}
+    assert sorted(kept)[:2] == ["out.tosa", "out_per-layer.csv"]
+    assert bytes(kept["out_per-layer.csv"]).startswith(b"Original Operator")

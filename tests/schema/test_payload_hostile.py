@@ -12,6 +12,7 @@ from schema import payloads
 from schema.backends import BACKENDS
 from schema.errors import FormatError
 from schema.payloads.coreml.wire import FieldBudget, fields
+from schema.payloads.vgf.spirv import read_graph
 from tests.schema import damage
 from tests.schema.payload_files import Blob, all_blobs, different_blobs
 from tests.schema.test_payload import assert_graph, assert_parts
@@ -264,3 +265,20 @@ def test_vgf_module_of_empty_instructions_is_refused() -> None:
 @pytest.mark.parametrize("backend", sorted(one.id for one in BACKENDS.values() if one.decoder))
 def test_zero_bytes_of_any_length_are_a_box(backend: str, size: int) -> None:
     bounded(backend, bytes(size))
+
+
+def test_vgf_constants_that_grow_by_repetition_are_bounded() -> None:
+    """Each composite holds the one before it 200 times: 64 words would become 200 ** 6 numbers."""
+    words = [0x07230203, 0, 0, 0, 0, (4 << 16) | 21, 1, 32, 0, (4 << 16) | 43, 1, 2, 7]
+    for ident in range(3, 9):
+        words += [((3 + 200) << 16) | 44, 1, ident, *[ident - 1] * 200]
+    with pytest.raises(FormatError, match="at most 4194304 elements"):
+        read_graph(words, ())
+
+
+def test_vgf_constants_of_a_huge_type_are_bounded() -> None:
+    words = [0x07230203, 0, 0, 0, 0, (4 << 16) | 21, 1, 32, 0, (4 << 16) | 43, 1, 2, 1 << 20]
+    words += [(4 << 16) | 43, 1, 3, 2, (5 << 16) | 44, 1, 4, 2, 2]
+    words += [(5 << 16) | 4163, 5, 1, 3, 4, (3 << 16) | 46, 5, 6]
+    with pytest.raises(FormatError, match="at most 4194304 elements"):
+        read_graph(words, ())

@@ -35,7 +35,7 @@ _ELEMENTS = {
     ("float", 64): ("float64", 7),
 }
 Words = tuple[int, ...]
-_MOST_ELEMENTS = 1 << 22  # of a constant inside the module; larger ones are beside it
+_MOST_ELEMENTS = 1 << 22  # of the constants inside a module; large ones are beside it
 
 
 def instructions(words: Sequence[int]) -> Iterator[tuple[int, Words]]:
@@ -68,6 +68,7 @@ class _Module:
     sets: dict[int, str] = field(default_factory=dict[int, str])
     elements: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     literals: dict[int, object] = field(default_factory=dict[int, object])
+    elements_held: int = 0
     kinds: dict[int, int] = field(default_factory=dict[int, int])
     tensors: dict[int, TensorMeta] = field(default_factory=dict[int, TensorMeta])
     values: dict[str, GraphValue] = field(default_factory=dict[str, GraphValue])
@@ -157,8 +158,9 @@ def _composite(module: _Module, operands: Words, _: _Constants) -> None:
     found: list[object] = []
     for part in operands[2:]:
         item = module.literals.get(part, f"%{part}")
-        found += cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
-        _check_count(len(found))
+        own = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+        _hold(module, len(own))
+        found += own
     module.kinds[operands[1]] = operands[0]
     module.literals[operands[1]] = tuple(found)
 
@@ -180,14 +182,19 @@ def _fill(module: _Module, kind: int, ident: int, item: object) -> None:
         module.literals[ident] = item
         return
     count = math.prod(size for size in meta.sizes if isinstance(size, int))
-    _check_count(count)
+    _hold(module, count)
     own = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
     module.literals[ident] = own * (count // max(len(own), 1))
 
 
-def _check_count(count: int) -> None:
-    if not 0 <= count <= _MOST_ELEMENTS:
-        raise FormatError(f"at most {_MOST_ELEMENTS} elements", str(count), field="constant")
+def _hold(module: _Module, count: int) -> None:
+    """Count the elements of all constants of a module.
+
+    Raises: FormatError for more than a module of this format has
+    """
+    module.elements_held += max(count, 0)
+    if count < 0 or module.elements_held > _MOST_ELEMENTS:
+        raise FormatError(f"at most {_MOST_ELEMENTS} elements", str(count), field="constants")
 
 
 def _tensor(module: _Module, operands: Words, _: _Constants) -> None:
