@@ -13,7 +13,7 @@ OUTPUT ?= demo-output
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
+.PHONY: help matrix demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write screenshots"
@@ -23,6 +23,7 @@ help:
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
+	@echo "make matrix       what works of each backend, by commands, into docs/backends.md (hours; ARGS='--model m1')"
 	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
 	@echo "make suites       run the stock wheel's own tests on this project, all of them (an hour)"
 	@echo "make screenshots  write the screenshots in docs/images"
@@ -71,6 +72,9 @@ bench: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases $(N)
 	$(BIN)/python -m tests.fuzz.payloads --cases $(N)
+
+matrix: setup
+	$(BIN)/python -m tests.backends_matrix $(ARGS)
 
 zoo:
 	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop,dev,zoo

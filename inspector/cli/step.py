@@ -34,7 +34,9 @@ from schema.graph import GraphNode
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("program", metavar="MODEL", help="a .pte or .bpte file")
+    parser.add_argument(
+        "program", metavar="MODEL", help="a .pte or .bpte file, or a folder with one"
+    )
     parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
     parser.add_argument(
         "--call",
@@ -100,6 +102,7 @@ def _replacement(text: str) -> tuple[int, str]:
 
 def run(options: Namespace) -> Answer:
     """Step through the call in a worker process."""
+    _open_folder(options)
     job = _job(options)
     options.inputs = [job.program]
     files = [
@@ -120,6 +123,24 @@ def run(options: Namespace) -> Answer:
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     report = finished(running, progress, verbose=options.verbose).result
     return _answer({**report, "nodes": _recorded(report, options.record)})
+
+
+def _open_folder(options: Namespace) -> None:
+    """Replace a folder by the program in it, with its record.
+
+    Raises: CommandError if it holds none, or several
+    """
+    folder = Path(options.program)
+    if not folder.is_dir():
+        return
+    found = sorted(path for end in ("*.pte", "*.bpte") for path in folder.glob(end))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise CommandError(f"{folder}: expected one program in the folder, found {names}", USAGE)
+    options.program = str(found[0])
+    records = sorted(folder.glob("*.etrecord"))
+    if not options.record and len(records) == 1:
+        options.record = str(records[0])
 
 
 def _recorded(report: Mapping[str, Any], path: str) -> list[dict[str, Any]]:

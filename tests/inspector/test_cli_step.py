@@ -43,6 +43,14 @@ def test_step_lists_nodes_with_their_lines_and_every_value_once() -> None:
     assert (data["call"], data["calls"]) == (0, 2)
 
 
+def test_step_takes_the_folder_of_a_compile_and_its_record(tmp_path: Path) -> None:
+    answer = run("step", NET, "--engine", "torch", "--format", "json")
+    nodes = valid(answer, "step")["data"]["nodes"]
+    assert nodes[1]["recorded"] == ["aten_convolution_default"]
+    none = run("step", tmp_path)
+    assert (none.code, "expected one program in the folder, found none" in none.err) == (2, True)
+
+
 def test_step_to_a_node_shows_what_is_there_before_it() -> None:
     data = step("--to", 2)
     assert [node["ran"] for node in data["nodes"]] == [True, True, False, False, False, False]

@@ -1,0 +1,288 @@
+"""Backends by what works: ``python -m tests.backends_matrix`` runs each cell as a command.
+
+Rows are backends and models, columns are compile by both toolchains, reasons, open, join, run,
+profile, gap, step, bisect, rules, quantized. A cell is ``yes``, a figure, or the sentence of the
+command that failed. The table is written into docs/backends.md between its marks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inspector.cli.main import main as etscope
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.toolchain.backend_cards import BackendCard, backend_cards
+
+HERE = Path(__file__).parent
+MODELS = HERE / "backends_models.py"
+NAMES = ("m1", "m2", "mobilenet", "resnet", "gru", "transformer", "int8", "methods")
+PAGE = HERE.parent / "docs/backends.md"
+RESULTS, ANY = HERE / "data/backends_matrix.json", "any"
+BEGIN, END = "<!-- matrix -->", "<!-- end of the matrix -->"
+COLUMNS = (
+    *("own", "stock", "reasons", "open", "join", "run", "profile", "gap", "step", "bisect"),
+    *("rules", "quantized"),
+)
+_LONGEST = 110  # characters of a cell
+_NOT_COMPILED = "not compiled"
+
+
+_SUMS = ("delegate overhead", "unattributed", "cost of tracing")
+
+
+class CellError(Exception):
+    """A command that failed; its sentence."""
+
+
+@dataclass
+class Cells:
+    """The cells of one backend and model.
+
+    Attributes:
+        backend: its name
+        model: its name
+        text: by column
+    """
+
+    backend: str
+    model: str
+    text: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def command(*words: str | Path) -> tuple[int, str, str]:
+    """Return exit code, output and the last sentence of a command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = etscope([str(word) for word in words])
+    told = [line for line in err.getvalue().splitlines() if line.startswith("etscope: ")]
+    return code, out.getvalue(), told[-1].removeprefix("etscope: ") if told else f"code {code}"
+
+
+def cells_of(card: BackendCard, model: str, folder: Path) -> Cells:
+    """Run the cells of a backend and a model."""
+    found = Cells(card.name, model)
+    if card.missing or not card.partitioner:
+        why = card.missing or card.works
+        found.text = dict.fromkeys(COLUMNS, why)
+        return found
+    source, own = f"{MODELS}:{model}", folder / "own"
+    names: list[str | Path] = ["--partitioner", card.name]
+    code, _, why = command("compile", source, "-o", own, *names)
+    found.text["own"] = "yes" if not code else why
+    code, _, why = command(
+        *("compile", source, "-o", folder / "stock", *names, "--toolchain", "executorch")
+    )
+    found.text["stock"] = "yes" if not code else why
+    if not (own / "model.pte").is_file():
+        found.text.update(dict.fromkeys(COLUMNS[2:], _NOT_COMPILED))
+        return found
+    session = load_session([own])
+    for name, cell in _CELLS.items():
+        found.text[name] = _told(lambda cell=cell: cell(session, own))
+    found.text["rules"] = _told(lambda: _rules(card.name, source, folder))
+    found.text["quantized"] = _told(lambda: _quantized(card, source, folder))
+    return found
+
+
+def _told(cell: Callable[[], str]) -> str:
+    try:
+        return cell()
+    except CellError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - the cell is its sentence
+        return f"{type(error).__name__}: {error}"
+
+
+def rows_of(name: str, *files: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table of files, each by the titles of its columns.
+
+    Raises: CellError with the sentence of the command
+    """
+    code, out, why = command("table", name, *files, "--format", "json")
+    if code:
+        raise CellError(why)
+    found: list[dict[str, Any]] = []
+    for one in json.loads(out)["data"]["tables"]:
+        titles = [column["id"] for column in one["columns"]]
+        found += [dict(zip(titles, row["values"], strict=True)) for row in one["rows"]]
+    return found
+
+
+def _reasons(_session: Session, own: Path) -> str:
+    rows = rows_of("verdicts", own)
+    told = sum("without a reason" not in str(row["reason"]) for row in rows)
+    return f"{told} of {len(rows)}"
+
+
+def _open(session: Session, _own: Path) -> str:
+    issues = session.all_issues()
+    return "yes" if not issues else str(issues[0])
+
+
+def _run(_session: Session, own: Path) -> str:
+    code, out, why = command(
+        "run", own, "-o", own / "run", "--debug-level", "intermediate", "--format", "json"
+    )
+    if code:
+        return why
+    parts = json.loads(out)["data"].get("partitions", [])
+    kinds = dict.fromkeys(str(one.get("origin") or one.get("source")) for one in parts)
+    return ", ".join(kinds) or "no delegates"
+
+
+def _join(_session: Session, own: Path) -> str:
+    """Return the share of events inside delegates that are joined exactly."""
+    trace = own / "run/run.etdp"
+    if not trace.is_file():
+        return "no trace: it did not run"
+    rows = rows_of("operators", own, trace)
+    inside = [row for row in rows if row["delegate"] and row["operator"] not in _SUMS]
+    exact = sum(row["join"] == "exact" for row in inside)
+    return f"{exact} of {len(inside)} exact" if inside else "no events inside"
+
+
+def _run_files(own: Path) -> list[Path]:
+    found = [own / "model.pte", own / "model.etrecord", own / "run/run.etdp", own / "run/run.debug"]
+    return [path for path in found if path.is_file()]
+
+
+def _profile(_session: Session, own: Path) -> str:
+    code, _, why = command("profile", *_run_files(own))
+    return "yes" if not code else why
+
+
+def _gap(_session: Session, own: Path) -> str:
+    code, out, why = command("gap", *_run_files(own), "--format", "json")
+    if code:
+        return why
+    return f"{len(json.loads(out)['data'].get('rows', []))} values" if out else "yes"
+
+
+def _bisect(_session: Session, own: Path) -> str:
+    words = ("--bound", "output.max_abs<=1e-2", "-o", own / "bisect")
+    code, _, why = command("bisect", own, *words)
+    return "yes" if code in (0, 1) else why
+
+
+def _step(_session: Session, own: Path) -> str:
+    code, _, why = command("step", own / "model.pte")
+    return "yes" if not code else why
+
+
+def _rules(name: str, source: str, folder: Path) -> str:
+    rows = rows_of("verdicts", folder / "own")
+    taken = [row["operator"] for row in rows if row["verdict"] == "delegated"]
+    operator = next((one for one in taken if str(one).startswith("aten.")), "")
+    if not operator:
+        return "nothing is delegated that a rule could deny"
+    words = ("compile", source, "-o", folder / "ruled", "--partitioner", name)
+    code, _, why = command(*words, "--deny-op", str(operator))
+    return f"without {operator}" if not code else why
+
+
+def _quantized(card: BackendCard, source: str, folder: Path) -> str:
+    if not card.quantizer:
+        return "it has no quantizer"
+    how = "static" if card.works.startswith("compile by our own") else card.name
+    words = ("compile", source, "-o", folder / "quantized", "--partitioner", card.name)
+    code, _, why = command(*words, "--quantize", how)
+    return "yes" if not code else why
+
+
+_CELLS: Mapping[str, Callable[[Session, Path], str]] = {
+    "reasons": _reasons,
+    "open": _open,
+    "run": _run,
+    "join": _join,
+    "profile": _profile,
+    "gap": _gap,
+    "step": _step,
+    "bisect": _bisect,
+}
+
+
+def table(rows: Sequence[Cells]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield f"| backend | model | {' | '.join(COLUMNS)} |"
+    yield "|---" * (len(COLUMNS) + 2) + "|"
+    for one in rows:
+        cells = (_short(one.text.get(column, "")) for column in COLUMNS)
+        yield f"| {one.backend} | {one.model} | {' | '.join(cells)} |"
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.replace("|", "/").split())
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
+
+
+def with_table(page: str, lines: Sequence[str]) -> str:
+    """Return a page with the table between its marks, which are added at its end if missing."""
+    if BEGIN not in page:
+        page = f"{page.rstrip()}\n\n## Matrix\n\n{BEGIN}\n{END}\n"
+    head, _, rest = page.partition(BEGIN)
+    return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}"
+
+
+def read_results(path: Path) -> dict[tuple[str, str], Cells]:
+    """Return the rows that earlier runs have written, none without a file."""
+    if not path.is_file():
+        return {}
+    rows = (Cells(**one) for one in json.loads(path.read_text("utf-8")))
+    return {(one.backend, one.model): one for one in rows}
+
+
+def write_results(path: Path, rows: Mapping[tuple[str, str], Cells]) -> None:
+    """Write the rows, in the order of the table."""
+    content = [asdict(rows[key]) for key in sorted(rows)]
+    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def complete(rows: Mapping[tuple[str, str], Cells]) -> Iterator[Cells]:
+    """Yield the rows of all backends; what was not run tells which command runs it."""
+    for card in backend_cards():
+        mine = [one for (name, _), one in rows.items() if name == card.name]
+        yield from mine
+        left = [name for name in NAMES if (card.name, name) not in rows]
+        if left and ANY not in {one.model for one in mine}:
+            words = f"not run yet: python -m tests.backends_matrix --backend {card.name}"
+            yield Cells(
+                card.name, ", ".join(left), dict.fromkeys(COLUMNS, "not run") | {"own": words}
+            )
+
+
+def main() -> None:
+    """Run the matrix, or the chosen part of it; results are kept, so that it may be in parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", action="append", default=[], help="default: all")
+    parser.add_argument("--model", action="append", default=[], choices=NAMES, help="default: all")
+    parser.add_argument("--only-write", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    rows = read_results(RESULTS)
+    chosen = [one for one in backend_cards() if not options.backend or one.name in options.backend]
+    for card in () if options.only_write else chosen:
+        for model in options.model or NAMES:
+            with tempfile.TemporaryDirectory() as folder:
+                found = cells_of(card, model, Path(folder))
+            if card.missing or not card.partitioner:
+                found.model = ANY
+            rows[card.name, found.model] = found
+            write_results(RESULTS, rows)
+            sys.stderr.write(f"{card.name} {found.model}: {found.text}\n")
+            if found.model == ANY:
+                break
+    lines = [*table([*complete(rows)])]
+    PAGE.write_text(with_table(PAGE.read_text("utf-8"), lines), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
