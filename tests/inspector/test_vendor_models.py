@@ -49,6 +49,7 @@ def test_package_opens_with_the_nodes_and_weights_of_its_program(tmp_path: Path)
     assert program is not None
     (plan,) = program.plans
     assert plan.name == "forward"
+    assert {one.val.shape_dynamism for one in plan.values} == {0}
     inside = payloads.decode(plan.delegates[0].id, program.delegate_data(plan.delegates[0]))
     assert inside.graph == _payload("palette").graph
     names = {one.name for one in inside.constants}

@@ -27,7 +27,7 @@ _KEY = "model"
 _MOST_FILES, _MOST_BYTES = 10_000, 64 << 30
 _FLOAT = 6
 _ALIGNMENT = 16
-_BOUND, _UNBOUND = 1, 2  # TensorShapeDynamism
+_UNBOUND = 2  # TensorShapeDynamism
 _LARGEST_SIZE = (1 << 31) - 1
 
 
@@ -115,10 +115,7 @@ class _Arena:
 def _plan(name: str, graph: Graph, index: int) -> m.ExecutionPlan:
     arena = _Arena()
     inputs, outputs = _inputs(graph), list(graph.outputs)
-    values = tuple(
-        m.EValue(_tensor(graph.values[one], arena, given=place < len(inputs)))
-        for place, one in enumerate((*inputs, *outputs))
-    )
+    values = tuple(m.EValue(_tensor(graph.values[one], arena)) for one in (*inputs, *outputs))
     places = tuple(range(len(values)))
     call = m.Instruction(m.DelegateCall(0, places))
     delegate = m.BackendDelegate(BACKEND_ID, m.BackendDelegateDataReference(1, index), ())
@@ -137,7 +134,7 @@ def _plan(name: str, graph: Graph, index: int) -> m.ExecutionPlan:
     )
 
 
-def _tensor(value: GraphValue, arena: _Arena, *, given: bool) -> m.Tensor:
+def _tensor(value: GraphValue, arena: _Arena) -> m.Tensor:
     """Return a value of the interface; an open size is one element, or as large as it becomes."""
     meta = value.tensor
     code = meta.scalar_type if meta is not None and meta.scalar_type >= 0 else _FLOAT
@@ -158,6 +155,6 @@ def _tensor(value: GraphValue, arena: _Arena, *, given: bool) -> m.Tensor:
         data_buffer_idx=0,
         allocation_info=place,
         layout=0,
-        shape_dynamism=_UNBOUND if is_open else _BOUND if not given else 0,
+        shape_dynamism=_UNBOUND if is_open else 0,
         extra_tensor_info=None,
     )
