@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +66,13 @@ def command(*words: str | Path) -> tuple[int, str, str]:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = etscope([str(word) for word in words])
     told = [line for line in err.getvalue().splitlines() if line.startswith("etscope: ")]
-    return code, out.getvalue(), told[-1].removeprefix("etscope: ") if told else f"code {code}"
+    sentence = told[-1].removeprefix("etscope: ") if told else f"code {code}"
+    return code, out.getvalue(), without_folders(sentence)
+
+
+def without_folders(text: str) -> str:
+    """Return a sentence without the folders of this machine."""
+    return re.sub(r"(?<!\S)/(?:[^\s/]+/)+", "", text)
 
 
 def cells_of(card: BackendCard, model: str, folder: Path) -> Cells:
