@@ -39,6 +39,7 @@ class DocumentView(QTextBrowser):
         self._theme = theme
         self._folder = folder
         self._markdown = ""
+        self._fitted = 0  # the width that images are shrunk to
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._refit)
@@ -52,6 +53,12 @@ class DocumentView(QTextBrowser):
     def show_markdown(self, text: str) -> None:
         """Show a document from its beginning."""
         self._markdown = text
+        # a bar that comes and goes while images are fitted would change the width they fit
+        fixed = _IMAGE in text
+        policies = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policies.ScrollBarAlwaysOn if fixed else policies.ScrollBarAsNeeded
+        )
         self._render()
         self.verticalScrollBar().setValue(0)
 
@@ -80,12 +87,15 @@ class DocumentView(QTextBrowser):
 
     def _refit(self) -> None:
         """Shrink images to the width of the view, at the same place of the text."""
+        if self.viewport().width() == self._fitted:
+            return
         bar = self.verticalScrollBar()
         share = bar.value() / max(bar.maximum(), 1)
         self._render()
         bar.setValue(round(share * bar.maximum()))
 
     def _render(self) -> None:
+        self._fitted = self.viewport().width()
         document = self.document()
         document.setDocumentMargin(_MARGIN)
         document.setDefaultFont(self._theme.sans())
