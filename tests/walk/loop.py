@@ -289,15 +289,25 @@ def _every_view(show_group: Callable[[Walker, str], None]) -> Callable[[Walker],
             missing = [tab for tab in tabs if not any(one.startswith(tab) for one in shown)]
             if missing:
                 raise WalkError(f"{group} has no tab {missing}: {shown}")
-            for number, tab in enumerate(tabs, 1):
-                walker.hands.press(f"alt+{number % 10}")
-                walker.see("page tab", f"^{tab}", "", State.SELECTED)
+            for tab in (one for one in walker.items() if _is_view(one, tabs)):
+                key = re.search(r"Alt\+(\d)", tab.about)
+                if key is None:  # the eleventh and later ones
+                    _palette_command(tab.name)(walker)
+                else:
+                    walker.hands.press(f"alt+{key[1]}")
+                walker.see("page tab", f"^{re.escape(tab.name)}$", "", State.SELECTED)
                 time.sleep(0.3)
-                found += nameless(walker.items(), f"{group}, {tab}")
+                found += nameless(walker.items(), f"{group}, {tab.name}")
         if found:
             raise WalkError("focusable without a name or role:\n" + "\n".join(dict.fromkeys(found)))
 
     return visit
+
+
+def _is_view(item: Item, tabs: list[str]) -> bool:
+    """Return whether an object is a tab in the row of the views."""
+    row = item.parent.children if item.parent is not None and item.role == "page tab" else []
+    return bool({one.name for one in row} & set(tabs[:1]))
 
 
 def _group_by_mouse(walker: Walker, group: str) -> None:
