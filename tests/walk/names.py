@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from tests.walk.screen_reader import Item, State
 
 # roles of objects that nothing is known about
-_NO_ROLES = {"invalid", "unknown", "filler", "redundant object", "layered pane", "extended"}
-# parts of a named object, which is read in their place
-_PARTS = {"list", "table cell", "text"}
+_NO_ROLES = {"invalid", "unknown", "redundant object", "layered pane", "extended"}
+# parts of a named object, which is read in their place; an empty cell has nothing to read
+_PARTS = {"list", "table cell", "cell", "tree item", "text"}
 
 
 def nameless(items: Iterable[Item], where: str) -> list[str]:
     """Return a line for each object that takes the keyboard and has no name or no role."""
     found: list[str] = []
     for one in items:
-        if not one.has(State.FOCUSABLE):
+        if not one.has(State.FOCUSABLE, State.SHOWING):
             continue
         named = one.name.strip(". ") or (one.role in _PARTS and _around(one))
-        if not named or one.role in _NO_ROLES:
+        drawn = one.role == "filler" and not one.count  # else a page with parts of its own
+        if not named or drawn or one.role in _NO_ROLES:
             found.append(f"{where}: {one.place}")
     return found
 
