@@ -26,7 +26,8 @@ def set_backend_options(words: Sequence[str]) -> None:
         given[_backend(name, known).id][option] = value
     registry = Runtime.get().backend_registry
     for name, options in given.items():
-        registry.backend(name).set_options(options)
+        if options or name in registry.registered_backend_names:
+            registry.backend(name).set_options(options)
 
 
 def _backend(name: str, known: Sequence[Backend]) -> Backend:
