@@ -52,6 +52,7 @@ class _Nncf:
             mode=self.mode,
             subset_size=len(calls),
             fast_bias_correction=None,
+            fold_quantize=True,  # the front end converts stored integers only
         )
 
 
