@@ -41,6 +41,27 @@ class ForeignId(str):
     __slots__ = ()
 
 
+class BackendOf(ForeignId):
+    """Id of a backend that a partitioner brings along.
+
+    Attributes:
+        backend: preprocesses its partitions
+    """
+
+    __slots__ = ("backend",)
+    backend: Any
+
+    @classmethod
+    def named(cls, name: str, backend: Any) -> BackendOf:  # noqa: ANN401
+        """Return the id of a backend."""
+        found = cls(name)
+        found.backend = backend
+        return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BackendOf:
+        return self
+
+
 def is_foreign(partitioner: object) -> bool:
     """Return whether a partitioner is one of the package's interface."""
     return any(base.__module__ == _PARTITIONERS for base in type(partitioner).__mro__)
@@ -99,6 +120,8 @@ def backend_called(backend_id: str) -> type[BackendDetails]:
 
     Raises: BackendNotFoundError if no imported backend has that id
     """
+    if isinstance(backend_id, BackendOf):
+        return backend_id.backend
     base: Any = getattr(sys.modules.get(_BACKENDS), "BackendDetails", None)
     known: list[Any] = [] if base is None else base.__subclasses__()
     named = [one for one in reversed(known) if one.__name__ == backend_id]

@@ -369,6 +369,17 @@ class CompileJob:
         group=TOOLCHAIN,
         names=FieldNames.INTERPRETER,
     )
+    backend_python: str = option(
+        "",
+        "interpreter whose packages partition and preprocess, for partitioners that are not"
+        " ETScope's own: a path, the name of an environment of `etscope backends list`, or auto",
+        flag="backend-python",
+        metavar="PATH|NAME|auto",
+        label="interpreter of backends",
+        empty="the one ETScope runs in",
+        group=TOOLCHAIN,
+        names=FieldNames.INTERPRETER,
+    )
     methods: tuple[str, ...] = _listed(
         SOURCE, FieldNames.METHOD, "only this method; all by default", "method", empty="all"
     )

@@ -56,7 +56,10 @@ def job_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
     """
     here = job.toolchain != EXECUTORCH  # the names of the other toolchain are its own
     checks: tuple[tuple[str, Iterable[str]], ...] = (
-        ("partitioners", _partitioner_problems(job.partitioners, here=here)),
+        (
+            "partitioners",
+            _partitioner_problems(job.partitioners, here=here and not job.backend_python),
+        ),
         ("rules.deny_dtypes", _dtype_problems(job.rules.deny_dtypes)),
         ("memory_planner", _planner_problems(job.memory_planner, here=here)),
         *_quantization_checks(job.quantising, here=here),

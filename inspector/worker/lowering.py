@@ -35,6 +35,9 @@ from inspector.recipes.edits import means
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.options import AssignmentError, parse_assignment
+from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
+from inspector.toolchain.child import ToolchainError
+from inspector.worker.backend_python import partitioner_of
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
@@ -54,14 +57,24 @@ def check_names(job: CompileJob) -> None:
     except ValueError as error:
         raise AnswerError(str(error)) from error
     for text in job.partitioners:
-        if not in_file(text):
-            _partitioner(text)
+        if not in_file(text) and not _elsewhere(job, text):
+            _partitioner(job, text)
 
 
-def _partitioner(text: str) -> Any:  # noqa: ANN401
+def _partitioner(job: CompileJob, text: str) -> Any:  # noqa: ANN401
     try:
-        return create_partitioner(parse_partitioner(text))
-    except PartitionerNameError as error:
+        asked = parse_partitioner(text)
+        python = _elsewhere(job, text)
+        return partitioner_of(python, asked) if python else create_partitioner(asked)
+    except (PartitionerNameError, ToolchainError) as error:
+        raise AnswerError(str(error)) from error
+
+
+def _elsewhere(job: CompileJob, text: str) -> str:
+    """Return the interpreter of a partitioner that is not ours, empty for this one."""
+    try:
+        return interpreter_of(job.backend_python, text)
+    except NoEnvironmentError as error:
         raise AnswerError(str(error)) from error
 
 
@@ -134,7 +147,7 @@ def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
     Raises: AnswerError for an unknown one; any error of its file
     """
     rules = rules_of(job.rules)
-    return [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]
+    return [SteeredPartitioner(_partitioner(job, text), rules) for text in job.partitioners]
 
 
 def precisions_of(job: CompileJob) -> Precisions:

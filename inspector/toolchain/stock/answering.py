@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
+from inspector.toolchain.stock import handing
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import check, listed
@@ -194,4 +195,8 @@ _WORK: dict[str, Callable[[Mapping[str, Any], Say], dict[str, Any]]] = {
     "compile": _compile,
     "refer": _refer,
     "run": ran,
+    "prepare": handing.prepare,
+    "preserve": handing.preserve,
+    "partition": handing.partition,
+    "preprocess": handing.preprocess,
 }

@@ -1,0 +1,220 @@
+"""Partitions and preprocesses programs that another interpreter hands over as files.
+
+The answer is JSON; bytes go into numbered files of the folder of the request.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compiler.partition.logged_reasons import harvesting
+from inspector.toolchain.stock.nodes import calls_in, operator_of, unit_of
+from inspector.toolchain.stock.package import StockError, part, part_or_none
+from inspector.toolchain.stock.partitioners import make
+from inspector.toolchain.stock.rules import TAG, asking
+from inspector.worker.exporter import redirect_logs
+
+Say = Callable[..., None]
+_MEMBERS = ("program.json", "state.pt", "constants.pt")
+_UNUSED = "_unused_"  # results that the package's reader adds
+
+
+class _Kept:
+    """Partitioners that stay for the next request, by number."""
+
+    made: dict[int, Any] = {}  # noqa: RUF012 - for the life of the process
+
+
+def prepare(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
+    """Create a partitioner; return its class."""
+    redirect_logs(notify)
+    part("exir")
+    part_or_none("kernels.quantized")  # registers the operators of quantized programs
+    partitioner = make(asked["partitioner"])
+    _Kept.made[int(asked["number"])] = partitioner
+    return {"name": type(partitioner).__name__}
+
+
+def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
+    """Return the operators that a partitioner wants whole, and the nodes that it accepts."""
+    del notify
+    query = getattr(_Kept.made[int(asked["number"])], "ops_to_not_decompose", None)
+    if query is None:
+        return {"operators": [], "nodes": None}
+    program = torch.export.load(str(asked["program"]))
+    ops, requested = query(program)
+    nodes = [
+        node.name
+        for node in program.graph.nodes
+        if node.op == "call_function"
+        and node.target in ops
+        and (requested is None or requested(node))
+    ]
+    schemas = [(one._schema.name, one._overloadname) for one in ops if hasattr(one, "_schema")]
+    return {"operators": schemas, "nodes": nodes}
+
+
+def partition(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
+    """Return the tags of a program's nodes, the settings of each tag, and logged reasons."""
+    program = read(Path(asked["folder"]))
+    partitioner = _Kept.made[int(asked["number"])]
+    calls = {path: node for node, path in calls_in(program.graph_module)}
+    vetoed = {unit_of(calls[path]) for path in asked["vetoed"] if path in calls}
+    names = {name for node in calls.values() for name in (node.name, operator_of(node))}
+    with harvesting(names, notify, prints=True) as harvest, asking(vetoed):
+        result = partitioner.partition(program)
+    tagged = result.tagged_exported_program
+    after = [(path, node) for node, path in calls_in(tagged.graph_module)]
+    data = [
+        (node.name, node.meta[TAG])
+        for node in tagged.graph.nodes
+        if node.op in ("placeholder", "get_attr") and TAG in node.meta
+    ]
+    specs = {str(tag): _spec(spec) for tag, spec in result.partition_tags.items()}
+    return {
+        "nodes": [(path, operator_of(node), node.meta.get(TAG)) for path, node in after],
+        "data": data,
+        "specs": specs,
+        "reasons": {
+            name: [(one.text, one.logger) for one in found] for name, found in harvest.found.items()
+        },
+    }
+
+
+def _spec(spec: Any) -> dict[str, Any]:  # noqa: ANN401 - of the package
+    backend = _backend(spec.backend_id)
+    settings = [(one.key, _encoded(one.value)) for one in spec.compile_specs]
+    together = "preprocess_multimethod" in vars(backend)
+    return {"backend": spec.backend_id, "settings": settings, "together": together}
+
+
+def _encoded(value: Any) -> str:  # noqa: ANN401
+    return base64.b64encode(bytes(value)).decode()
+
+
+def _backend(name: str) -> Any:  # noqa: ANN401 - a class of the package
+    base = part("exir.backend.backend_details").BackendDetails
+    found = [one for one in base.__subclasses__() if one.__name__ == name]
+    if not found:
+        raise StockError(f"no backend {name} is imported where its partitioner is")
+    return found[-1]
+
+
+def preprocess(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
+    """Preprocess programs of one backend by method; payloads and data go into files."""
+    del notify
+    folder = Path(asked["folder"])
+    backend = _backend(str(asked["backend"]))
+    kind = part("exir.backend.compile_spec_schema").CompileSpec
+    programs: dict[str, list[Any]] = {}
+    settings: dict[str, list[Any]] = {}
+    for one in asked["programs"]:
+        own = [kind(key, base64.b64decode(value)) for key, value in one["settings"]]
+        programs.setdefault(one["method"], []).append(read(Path(one["folder"])))
+        settings.setdefault(one["method"], []).append(own)
+    if asked["together"]:
+        results = backend.preprocess_multimethod(programs, settings)
+    else:
+        results = {
+            method: [backend.preprocess(*pair) for pair in zip(found, settings[method])]  # noqa: B905
+            for method, found in programs.items()
+        }
+    files = _files(folder)
+    return {method: [_result(one, files) for one in found] for method, found in results.items()}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    number = 0
+    while True:
+        yield folder / f"{number}.bin"
+        number += 1
+
+
+def _result(result: Any, files: Iterator[Path]) -> dict[str, Any]:  # noqa: ANN401
+    target = next(files)
+    target.write_bytes(bytes(result.processed_bytes))
+    handles: Any = result.debug_handle_map
+    found: dict[str, Any] = {"payload": int(target.stem), "handles": None, "data": None}
+    if handles is not None:
+        found["handles"] = [(key, list(_several(value))) for key, value in handles.items()]
+    store = result.data_store_output
+    if store is not None:
+        found["data"] = {
+            "buffers": [_written(one, files) for one in store.buffers],
+            "inside": _entries(store.pte_data),
+            "outside": {name: _entries(own) for name, own in store.external_data.items()},
+        }
+    return found
+
+
+def _several(value: Any) -> Any:  # noqa: ANN401 - a handle or some
+    return (value,) if isinstance(value, int) else value
+
+
+def _written(buffer: Any, files: Iterator[Path]) -> int:  # noqa: ANN401 - bytes or a file
+    target = next(files)
+    target.write_bytes(
+        bytes(buffer) if isinstance(buffer, (bytes, bytearray)) else buffer.to_bytes()
+    )
+    return int(target.stem)
+
+
+def _entries(entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: (one.buffer_index, one.alignment, _layout(one.tensor_layout))
+        for key, one in entries.items()
+    }
+
+
+def _layout(layout: Any) -> Any:  # noqa: ANN401
+    if layout is None:
+        return None
+    return int(layout.scalar_type), list(layout.sizes), list(layout.dim_order)
+
+
+def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
+    """Return a program that the other interpreter has written.
+
+    Its nodes have the names that they have there.
+    """
+    with zipfile.ZipFile(folder / "program.zip") as file:
+        text, state, constants = (file.read(name) for name in _MEMBERS)
+    serde, kind = part("exir.serde.serialize"), part("exir.serde.export_serialize")
+    described = json.loads(text)
+    described["verifiers"] = []  # those of this release are not known by name
+    found = serde.deserialize(
+        kind.SerializedArtifact(json.dumps(described).encode(), state, constants, b"")
+    )
+    verifier = part("exir.verification.verifier").EXIREdgeDialectVerifier
+    config = part("exir.capture._config").EdgeCompileConfig(_check_ir_validity=False)
+    found._verifiers = [verifier(config, class_only=True)]
+    for module in [*found.graph_module.modules()]:
+        if isinstance(module, torch.fx.GraphModule):
+            for node in [*module.graph.nodes]:
+                if _UNUSED in node.name and not node.users:
+                    module.graph.erase_node(node)
+                elif node.op == "call_function" and node.kwargs:
+                    _give_in_order(node)
+            module.recompile()
+    return found
+
+
+def _give_in_order(node: Any) -> None:  # noqa: ANN401 - a node
+    """Pass arguments by position that the package's reader passes by name; vendors count them."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return
+    plain = [one for one in schema.arguments if not one.kwarg_only]
+    named = dict(node.kwargs)
+    last = max((at for at, one in enumerate(plain) if one.name in named), default=-1)
+    given = [*node.args]
+    for one in plain[len(given) : last + 1]:
+        given.append(named.pop(one.name, one.default_value))
+    node.args, node.kwargs = tuple(given), named

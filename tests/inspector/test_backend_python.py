@@ -1,0 +1,185 @@
+"""Partitioners of another interpreter: programs as here, rules, and answers that are damaged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler.named import NamedObject
+from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
+from inspector.toolchain.child import ToolchainError
+from inspector.worker import backend_python
+from inspector.worker.backend_python import partitioner_of
+from inspector.worker.compile_job import compile_into
+from inspector.worker.exporter import AnswerError
+from schema import environments
+from schema.environments import FACTS, python_in
+from schema.program import ProgramFile, decode
+
+NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
+HELLO = {"type": "hello"}
+VERSIONS = {"type": "versions", "executorch": "1.5.1"}
+
+
+@pytest.fixture(autouse=True)
+def _ends() -> Iterator[None]:
+    yield
+    backend_python.close_interpreters()
+
+
+def quiet(_kind: str, **_content: Any) -> None:
+    """Take no notice."""
+
+
+def source(folder: Path, name: str) -> Source:
+    path = folder / "net.py"
+    path.write_text(
+        "import importlib.util\n"
+        f"spec = importlib.util.spec_from_file_location('nets_of_backends', {str(NETS)!r})\n"
+        "nets = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(nets)\n"
+        f"def build():\n    return nets.network({name!r})\n"
+    )
+    return Source(str(path), "build")
+
+
+def compiled(folder: Path, job: CompileJob) -> tuple[dict[str, Any], ProgramFile]:
+    folder.mkdir()
+    report = compile_into(job, folder, quiet)
+    return report, decode((folder / "model.pte").read_bytes())
+
+
+def _interpreter(folder: Path, answers: list[dict[str, Any]], end: str = "sleep 30") -> str:
+    """Return a program that answers the first question like this, and then ends like that."""
+    lines = "\n".join(json.dumps(one) for one in (HELLO, VERSIONS, *answers))
+    (folder / "answers").write_text(lines + "\n")
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\ncat {folder / 'answers'}\n{end}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # of the package that is imported here
+def test_payloads_rules_and_verdicts_are_those_of_the_interpreter_itself(tmp_path: Path) -> None:
+    job = CompileJob(source(tmp_path, "m2"), partitioners=("vulkan",))
+    there = replace(job, backend_python=sys.executable)
+    here_report, here = compiled(tmp_path / "here", job)
+    report, built = compiled(tmp_path / "there", there)
+    assert report["verdicts"] == here_report["verdicts"]
+    payloads = [
+        [bytes(file.delegate_data(one)) for one in file.plans[0].delegates]
+        for file in (here, built)
+    ]
+    assert len(payloads[0]) > 1
+    assert [len(one) for one in payloads[1]] == [len(one) for one in payloads[0]]
+    denied = replace(there, rules=Rules(deny_ops=("aten.addmm.default",)))
+    report, without = compiled(tmp_path / "without", denied)
+    assert report["verdicts"]["forward"]["vetoed by the user"] >= 2
+    assert len(without.plans[0].delegates) >= len(built.plans[0].delegates)
+    own = replace(job, partitioners=("xnnpack",), backend_python=str(tmp_path / "nothing"))
+    report, _ = compiled(tmp_path / "own", own)
+    assert report["verdicts"]["forward"]["delegated"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+def test_unknown_partitioner_of_an_interpreter_is_one_sentence(tmp_path: Path) -> None:
+    job = CompileJob(
+        source(tmp_path, "m1"), partitioners=("nonesuch",), backend_python=sys.executable
+    )
+    with pytest.raises(AnswerError, match="unknown partitioner 'nonesuch' in this executorch"):
+        compiled(tmp_path / "out", job)
+
+
+ASKED = NamedObject("vendor")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([{"type": "finished", "result": {"name": 5}}], r"damaged: Expected `str`, got `int`"),
+        ([{"type": "finished", "result": {}}], r"damaged: Object missing required field `name`"),
+        ([{"type": "finished", "result": None}], r"ended with exit code 3"),
+        ([{"type": "failed", "sentence": "no licence"}], r"python: no licence$"),
+        ([], r"ended with exit code 3"),
+    ],
+)
+def test_damaged_answer_is_one_sentence(
+    tmp_path: Path, answers: list[dict[str, Any]], why: str
+) -> None:
+    with pytest.raises(ToolchainError, match=why):
+        partitioner_of(_interpreter(tmp_path, answers, "exit 3"), ASKED)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+def test_interpreter_that_crashes_or_is_missing_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"crashed \(SIGKILL\)"):
+        partitioner_of(_interpreter(tmp_path, [], "kill -9 $$"), ASKED)
+    with pytest.raises(ToolchainError, match="cannot be started: No such file"):
+        partitioner_of(str(tmp_path / "nothing" / "python"), ASKED)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+def test_tags_of_another_program_are_refused(tmp_path: Path) -> None:
+    from compiler.pipeline.edge_manager import to_edge_transform_and_lower
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sin(x)
+
+    edge = to_edge_transform_and_lower(torch.export.export(Net(), (torch.ones(2),)))
+    program = edge.exported_program()
+    python = _interpreter(tmp_path, [{"type": "finished", "result": {"name": "P"}}])
+    partitioner = partitioner_of(python, ASKED)
+    backend_python.close_interpreters()
+    spec = {"backend": "B", "settings": [["device", "Q1BV"]], "together": False}
+    told: dict[str, Any] = {
+        "nodes": [["aten_cos_default", "aten.cos.default", "t"]],
+        "data": [], "specs": {"t": spec}, "reasons": {},
+    }  # fmt: skip
+    _interpreter(tmp_path, [{"type": "finished", "result": told}])
+    with pytest.raises(ToolchainError, match="reads the program otherwise: aten_sin_default is"):
+        partitioner.partition(program)
+    backend_python.close_interpreters()
+    right = {**told, "nodes": [["aten_sin_default", "aten.sin.default", "t"]]}
+    _interpreter(tmp_path, [{"type": "finished", "result": right}])
+    result = partitioner.partition(program)
+    (node,) = [one for one in program.graph.nodes if one.op == "call_function"]
+    assert node.meta["delegation_tag"] == "t"
+    assert result.partition_tags["t"].backend_id == "B"
+    assert result.partition_tags["t"].compile_specs[0].value == b"CPU"
+    backend_python.close_interpreters()
+    spec["settings"] = [["device", "%%%"]]
+    _interpreter(tmp_path, [{"type": "finished", "result": right}])
+    with pytest.raises(ToolchainError, match="is damaged"):
+        partitioner.partition(program)
+
+
+def test_environments_go_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path)
+    with pytest.raises(NoEnvironmentError, match=r"available: none.*install coreml` creates one"):
+        interpreter_of("coreml", "coreml:precision=FLOAT32")
+    python = python_in(tmp_path / "coreml")
+    python.parent.mkdir(parents=True)
+    python.touch()
+    (tmp_path / "coreml" / FACTS).write_text('{"packages": ["a==1"], "created": "2026-11-23"}')
+    assert interpreter_of("coreml", "coreml") == interpreter_of("auto", "core-ml") == str(python)
+    assert interpreter_of("auto", "xnnpack") == interpreter_of("", "coreml") == ""
+    assert interpreter_of("/opt/python", "coreml") == "/opt/python"
+    assert importlib.util.find_spec("openvino") or environments.python_with("openvino") == ""
+    (tmp_path / "coreml" / FACTS).write_text("{")
+    with pytest.raises(NoEnvironmentError, match="no environment 'coreml'"):
+        interpreter_of("coreml", "coreml")
