@@ -13,7 +13,7 @@ OUTPUT ?= demo-output
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help matrix demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
+.PHONY: help backends matrix demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write screenshots"
@@ -25,6 +25,7 @@ help:
 	@echo "make fuzz N=20000 feed damaged files to every reader"
 	@echo "make matrix       what works of each backend, by commands, into docs/backends.md (hours; ARGS='--model m1')"
 	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
+	@echo "make backends     install vendors' packages in an environment of their own, run the tests marked vendor"
 	@echo "make suites       run the stock wheel's own tests on this project, all of them (an hour)"
 	@echo "make screenshots  write the screenshots in docs/images"
 	@echo "make wheel        build the wheel into dist/"
@@ -79,6 +80,13 @@ matrix: setup
 zoo:
 	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop,dev,zoo
 	$(BIN)/python -m tests.zoo $(ZOO)
+
+# Requirements of vendors exclude the pinned ones, hence an environment apart.
+VENDOR_PACKAGES ?= 'openvino>=2025.1,<2026' nncf==3.1.0
+backends: setup
+	@$(PYTHON) .ci/setup.py --venv $(VENV)-backends --extras interop,dev
+	$(VENV)-backends/bin/python -m pip install --disable-pip-version-check $(VENDOR_PACKAGES)
+	QT_QPA_PLATFORM=offscreen $(VENV)-backends/bin/python -m pytest -p no:randomly -m vendor tests
 
 suites: setup
 	$(BIN)/python -m tests.suites --workers $(WORKERS)

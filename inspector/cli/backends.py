@@ -1,4 +1,4 @@
-"""backends: what each backend is and needs, and which share of a model each would take."""
+"""backends: what each is, needs and would take of a model; environments of vendors' packages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
+from inspector.cli.backend_environments import (
+    install_environment,
+    list_environments,
+    remove_environment,
+)
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished
 from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
@@ -36,7 +41,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="NAME|SOURCE",
-        help="show: a backend; plan: file.py:function, a .pt2 file, or an ETRecord",
+        help="show, install, remove: a backend; plan: file.py:function, a .pt2 file, or an"
+        " ETRecord",
     )
     parser.add_argument(
         "--backend",
@@ -129,4 +135,10 @@ def _plan(options: Namespace) -> Answer:
     return Answer(data, lines=lines, tables=(shown(plan_table(plan)),))
 
 
-_ACTIONS: Mapping[str, Callable[[Namespace], Answer]] = {"show": _show, "plan": _plan}
+_ACTIONS: Mapping[str, Callable[[Namespace], Answer]] = {
+    "show": _show,
+    "plan": _plan,
+    "install": install_environment,
+    "list": list_environments,
+    "remove": remove_environment,
+}
