@@ -42,7 +42,7 @@ class EnvironmentCreationError(Exception):
 
 
 def never() -> bool:
-    """Return that nobody asks for an end."""
+    """Return False: it cannot be cancelled."""
     return False
 
 
@@ -59,12 +59,12 @@ def _like_here(name: str) -> str:
     return f"{name}=={release}"
 
 
-def install(name: str, say: Say, stopped: Callable[[], bool] = never) -> Environment:
+def install(name: str, notify: Say, stopped: Callable[[], bool] = never) -> Environment:
     """Create the environment of a vendor, replacing one that is there.
 
     Args:
         name: of the vendor
-        say: called with each step
+        notify: called with each step
         stopped: whether the user wants no more
 
     Raises: EnvironmentCreationError with the reason; the folder is then removed
@@ -76,22 +76,22 @@ def install(name: str, say: Say, stopped: Callable[[], bool] = never) -> Environ
         raise EnvironmentCreationError(
             f"{vendor.title} cannot be installed from the package index: {vendor.source}"
         )
-    return create(vendor.alias, requirements_of(vendor), say, stopped)
+    return create(vendor.alias, requirements_of(vendor), notify, stopped)
 
 
 def create(
-    name: str, requirements: Sequence[str], say: Say, stopped: Callable[[], bool] = never
+    name: str, requirements: Sequence[str], notify: Say, stopped: Callable[[], bool] = never
 ) -> Environment:
     """Create an environment with packages; see ``install``."""
     folder = environments_folder() / name
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        say(f"creating {folder}")
-        _run([sys.executable, "-m", "venv", str(folder)], say, stopped)
+        notify(f"creating {folder}")
+        _run([sys.executable, "-m", "venv", str(folder)], notify, stopped)
         _keep_index(folder)
         pip = [str(python_in(folder)), "-m", "pip", "--disable-pip-version-check"]
-        _run([*pip, "install", *requirements], say, stopped)
+        _run([*pip, "install", *requirements], notify, stopped)
         packages = _output([*pip, "freeze"])
         facts = {"packages": packages, "created": date.today().isoformat()}
         (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
@@ -118,7 +118,7 @@ def remove(name: str) -> Environment:
         there = ", ".join(one.name for one in environments()) or "none"
         raise EnvironmentCreationError(f"no environment {name!r}; available: {there}")
     try:
-        (found.folder / FACTS).unlink()  # from now on nobody starts it
+        (found.folder / FACTS).unlink()  # from now on it is not found
         shutil.rmtree(found.folder)
     except OSError as error:
         raise EnvironmentCreationError(f"{error.filename}: {error.strerror}") from error
@@ -133,7 +133,7 @@ def _keep_index(folder: Path) -> None:
             shutil.copyfile(own, folder / name)
 
 
-def _run(command: Sequence[str], say: Say, stopped: Callable[[], bool]) -> None:
+def _run(command: Sequence[str], notify: Say, stopped: Callable[[], bool]) -> None:
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -143,7 +143,7 @@ def _run(command: Sequence[str], say: Say, stopped: Callable[[], bool]) -> None:
     )
     lines: deque[str] = deque(maxlen=_KEPT_LINES)
     assert process.stdout is not None
-    reader = threading.Thread(target=_read, args=(process.stdout, lines, say), daemon=True)
+    reader = threading.Thread(target=_read, args=(process.stdout, lines, notify), daemon=True)
     reader.start()
     try:
         while process.poll() is None:
@@ -163,13 +163,13 @@ def _variables() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key not in left_out}
 
 
-def _read(stream: IO[bytes], lines: deque[str], say: Say) -> None:
+def _read(stream: IO[bytes], lines: deque[str], notify: Say) -> None:
     with stream:
         for line in stream:
             text = line.decode("utf-8", "replace").strip()
             lines.append(text)
             if _STEPS.match(text):
-                say(text[:_SHOWN])
+                notify(text[:_SHOWN])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
