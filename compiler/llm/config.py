@@ -288,14 +288,19 @@ def _without_counterpart(config: LlmConfig) -> Iterator[tuple[str, str]]:
 
 
 _UNSUPPORTED = (
+    "base.lora_config",
     "base.use_lora",
     "base.preq_mode",
+    "model.expand_rope_table",
     "model.use_shared_embedding",
     "model.output_prune_map",
     "model.input_prune_map",
     "model.static_quantize_kv_cache",
     "model.use_moe_quantized_op",
+    "export.export_only",
+    "export.lora_weights_file",
     "export.so_library",
+    "debug.profile_memory",
     "debug.profile_path",
     "quantization.use_spin_quant",
     "quantization.use_qat",

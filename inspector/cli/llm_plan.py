@@ -25,10 +25,11 @@ def run(options: Namespace) -> Answer:
     from compiler.errors import CompileError
     from compiler.llm.plan import plan_lengths
 
-    source, other = _source(options)
+    source, known = _source(options)
     options.inputs = [source.path]
     config = read_source(source)
-    lengths = sorted({*(options.lengths or _POWERS), config.export.max_context_length})
+    exported = config.export.max_context_length
+    lengths = sorted({*(options.lengths or _POWERS), exported})
     limit = None if options.memory is None else options.memory * _MIB
     try:
         plans = plan_lengths(config, lengths)
@@ -36,26 +37,41 @@ def run(options: Namespace) -> Answer:
         raise CommandError(str(error), USAGE) from error
     rows: list[dict[str, Any]] = []
     for one in plans:
-        total = one.weights + one.cache + other
-        fits = None if limit is None else total <= limit
-        rows.append({**asdict(one), "planned": other, "total": total, "fits": fits})
-    most = max((one["context"] for one in rows if one["fits"]), default=None)
-    data = {"rows": rows, "memory": limit, "largest": most}
+        # other buffers grow with the length: those of an export are known, and bound shorter ones
+        planned = known if one.context == exported else None
+        least = one.weights + one.cache + (planned or 0)
+        most = None if known is None or one.context > exported else one.weights + one.cache + known
+        rows.append({**asdict(one), "planned": planned, "total": least, "fits": None})
+        if limit is not None:
+            rows[-1]["fits"] = (
+                False if least > limit else (most is not None and most <= limit) or None
+            )
+    return _answer(rows, limit, known is not None)
+
+
+def _answer(rows: list[dict[str, Any]], limit: int | None, exported: bool) -> Answer:
+    largest = max((one["context"] for one in rows if one["fits"]), default=None)
     lines: list[str] = []
     if limit is not None:
         size = format_bytes(limit)
-        found = "no length fits" if most is None else f"{most:,} positions fit"
-        lines.append(f"{found} into {size}")
-    if not other:
+        possible = [one["context"] for one in rows if one["fits"] is not False]
+        if largest is not None:
+            lines.append(f"{largest:,} positions fit into {size}")
+        elif not possible:
+            lines.append(f"no length fits into {size}")
+        else:
+            lines.append(f"weights and cache of {max(possible):,} positions fit into {size}")
+    if not exported:
         lines.append("buffers other than the cache are known of an export: etscope llm plan FOLDER")
+    data = {"rows": rows, "memory": limit, "largest": largest}
     return Answer(data, lines=lines, tables=(shown(plan_table(rows)),))
 
 
-def _source(options: Namespace) -> tuple[Any, int]:
+def _source(options: Namespace) -> tuple[Any, int | None]:
     """Return the configuration, and the planned bytes beside its cache where it was exported."""
     named = [word for word in options.words if "=" not in word]
     if not named or not (Path(named[0]).is_dir() or named[0].endswith(".pte")):
-        return config_source(options), 0
+        return config_source(options), None
     files = exported_files(options)
     if files.source is None:
         raise CommandError(f"{files.program}: its configuration is not on this machine", USAGE)

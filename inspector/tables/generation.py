@@ -83,6 +83,10 @@ def growth(calls: Sequence[Mapping[str, Any]]) -> float:
     return float(np.sum(spread * (times - np.mean(times))) / max(np.sum(spread**2), 1e-12))
 
 
+def _fits_tone(value: object) -> str:
+    return {"yes": "good", "no": "bad"}.get(str(value), "muted")
+
+
 def plan_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
     """Return one row per context length: the bytes of weights, cache and other planned buffers."""
     fields = (
@@ -90,8 +94,8 @@ def plan_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> T
         RowField("weights", Quantity.SIZE),
         RowField("KV cache", Quantity.SIZE),
         RowField("other planned", Quantity.SIZE),
-        RowField("total", Quantity.SIZE),
-        RowField("fits", tone=lambda value: "good" if value == "yes" else "bad"),
+        RowField("total at least", Quantity.SIZE),
+        RowField("fits", tone=_fits_tone),
     )
     found = [
         (
@@ -100,7 +104,7 @@ def plan_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> T
             one["cache"],
             one["planned"],
             one["total"],
-            "" if one["fits"] is None else "yes" if one["fits"] else "no",
+            {True: "yes", False: "no", None: "unknown"}[one["fits"]],
         )
         for one in rows
     ]

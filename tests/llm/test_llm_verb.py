@@ -86,7 +86,35 @@ def test_a_plan_says_which_length_fits(tmp_path: Path) -> None:
     assert [one["context"] for one in found["rows"]] == [48, 128, 2048]
     assert found["rows"][0]["weights"] == 4 * parameters
     assert found["rows"][1]["cache"] == 2 * 2 * 2 * 16 * 128 * 4
-    assert found["largest"] == 128
+    assert [one["fits"] for one in found["rows"]] == [None, None, False]  # nothing is exported
+    assert found["largest"] is None
+
+
+def test_a_plan_of_an_export_bounds_shorter_lengths_only(tmp_path: Path) -> None:
+    path, out = tmp_path / "model.yaml", tmp_path / "out"
+    path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
+    _data("export", path, "-o", out)
+    found = _data("plan", out, "--memory", 100, "--length", 16, "--length", 2048)
+    assert [one["fits"] for one in found["rows"]] == [True, True, None]
+    assert [one["planned"] is not None for one in found["rows"]] == [False, True, False]
+    assert found["largest"] == 48
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "base.lora_config.lora_rank=4",
+        "debug.profile_memory=true",
+        "export.export_only=true",
+        "export.lora_weights_file=a.ptd",
+        "model.expand_rope_table=true",
+    ],
+)
+def test_settings_without_effect_are_refused(setting: str, tmp_path: Path) -> None:
+    ended = run("llm", "export", setting, "-o", tmp_path / "out")
+    assert ended.code
+    assert setting.partition("=")[0].removesuffix(".lora_rank") in ended.err
+    assert "not supported" in ended.err
 
 
 def test_errors_are_one_sentence(tmp_path: Path) -> None:
