@@ -381,7 +381,7 @@ def test_inputs_that_would_run_code_are_refused(
         ((CONVNET / "model.pte", "--inputs", "double.pt"), 2, "expected torch.float32"),
         ((DATA / "corpus/v1.5.1/mm_portable/model.etrecord",), 3, "expected"),
         ((BUNDLE, "--bundled", "7"), 2, "case 7 not found"),
-        ((DATA / "corpus/payloads/vgf_fp_0.11.0.pte",), 4, "(NotFound 0x20)"),
+        ((DATA / "corpus/payloads/ethosu_q.pte",), 4, "runs on its hardware only"),
     ],
 )
 def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
