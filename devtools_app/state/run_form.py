@@ -211,6 +211,11 @@ class RunForm:
             return os.path.abspath(self.folder)
         return default_folder(what.program, self.device)
 
+    def logging_values(self, what: Runnable) -> RunForm:
+        """Return the form of a run that logs all values: this one, if it is valid."""
+        form = RunForm() if self.problem(what) else replace(self, folder="")
+        return replace(form, level="intermediate")
+
     def job(self, what: Runnable) -> RunJob:
         """Return the requested job."""
         from inspector.jobs.executing import RunJob

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devtools_app.state.state import Bookmark, OpenSession, Place, State
+from devtools_app.state.state import Bookmark, Gaps, OpenSession, Place, State
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
@@ -103,6 +103,14 @@ def show_session(state: State, key: str) -> State:
     if found is None or key == state.current:
         return state
     return _show(state, found)
+
+
+def with_gaps(state: State, gaps: Gaps) -> State:
+    """Return the state with the values of a session compared; its former comparison is dropped."""
+    there = {id(one) for one in state.sessions if one is not gaps.session}
+    kept = (one for one in state.all_gaps if id(one.session) in there)
+    shown = gaps if gaps.session is state.open_session else state.gaps
+    return replace(state, gaps=shown, all_gaps=(*kept, gaps))
 
 
 def close_session(state: State, key: str) -> State:

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.jobs.evaluating import PreparedEvaluation, prepared, programs
 from devtools_app.state.requests import Execute, GoTo, ShowStatus, ShowView
-from devtools_app.state.run_form import default_folder, evaluation_folder
+from devtools_app.state.run_form import default_folder
 from devtools_app.state.state import OpenSession, Place, State
-from devtools_app.state.trusted_code import agree, is_agreed
 from devtools_app.viewmodels.data_request import data_request
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
@@ -33,17 +33,8 @@ from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.evaluate.report import EvalReport, evaluation_report
-from inspector.experiments.evaluate.request import (
-    EvalRequest,
-    EvalRequestError,
-    evaluated_method,
-    evaluation_job,
-    has_program,
-    workspace_name,
-)
-from inspector.jobs.evaluate import EvalJob, key_of
-from inspector.recipes.compile_job import SourceKind
-from inspector.recipes.emission import file_of, in_file
+from inspector.experiments.evaluate.request import evaluated_method
+from inspector.jobs.evaluate import EvalJob
 from inspector.tables.evaluate import RangeKey, figures_table, ranges_table, worst_table
 from inspector.tables.exported_nodes import exported_place
 from inspector.tables.selection import Units
@@ -74,14 +65,6 @@ _NOT_OBSERVED = Need(
 _WORST, _RANGES = "worst", "ranges"
 _LISTS = [("worst samples", _WORST), ("ranges", _RANGES)]
 _FILTER = "Python files and tensors (*.py *.pt *.npy);;All files (*)"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PreparedEvaluation:
-    """A job that was prepared, and the sessions it is of."""
-
-    job: EvalJob
-    sessions: tuple[OpenSession, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +111,7 @@ class EvaluatePane(PanelActions, Pane):
         self.histogram = ErrorHistogram(context.theme)
         self._asked = 0
         self._preparing = False
-        self._unconfirmed: _PreparedEvaluation | None = None
+        self._unconfirmed: PreparedEvaluation | None = None
         self._content: _Figures | None = None
         self._lay_out_content()
         self.runner.changed.connect(self._refresh)
@@ -179,11 +162,6 @@ class EvaluatePane(PanelActions, Pane):
         """Show the last evaluation, or what is missing."""
         self._refresh()
 
-    def _programs(self) -> tuple[OpenSession, ...]:
-        """Return the open sessions with a program, the current one first."""
-        found = [one for one in self.state.sessions if has_program(one.session)]
-        return tuple(sorted(found, key=lambda one: one is not self.state.open_session))
-
     def _refresh(self) -> None:
         found = self.runner.current
         running = found is not None and found.running
@@ -194,7 +172,7 @@ class EvaluatePane(PanelActions, Pane):
         self._open.setEnabled(self._chosen() is not None)
         if found is None:
             missing = NO_SESSION if not self.state.sessions else _NO_PROGRAM
-            ready = bool(self._programs())
+            ready = bool(programs(self.state))
             if not self._preparing:
                 self.show_need(_READY if ready else missing, tools=ready)
         elif found.running:
@@ -231,7 +209,7 @@ class EvaluatePane(PanelActions, Pane):
 
     def evaluate(self) -> None:
         """Prepare the job in a thread, then start it."""
-        sessions = self._programs()
+        sessions = programs(self.state)
         if self.runner.running or not sessions:
             return
         waiting, self._unconfirmed = self._unconfirmed, None
@@ -247,14 +225,11 @@ class EvaluatePane(PanelActions, Pane):
         request = replace(request, ranges=self.panel is self.ranges)
         self._asked += 1
         self._preparing = True
-        self.request(("prepare", self._asked), lambda: _prepared(request, sessions))
+        self.request(("prepare", self._asked), lambda: prepared(request, sessions))
 
-    def _begin(self, requested: _PreparedEvaluation) -> None:
-        job = requested.job
-        agree(_code_of(job))
+    def _begin(self, requested: PreparedEvaluation) -> None:
         self._content = None
-        folder = evaluation_folder(job.variants[0].program)
-        problem = self.runner.start(job, folder, about=requested.sessions)
+        problem = requested.start(self.runner)
         if problem:
             self._refuse(problem)
 
@@ -265,16 +240,15 @@ class EvaluatePane(PanelActions, Pane):
             self._preparing = False
         if isinstance(result, str):
             self._refuse(result)
-        elif isinstance(result, _PreparedEvaluation):
+        elif isinstance(result, PreparedEvaluation):
             self._confirm(result)
         elif isinstance(result, _Figures):
             self._show_figures(result)
 
-    def _confirm(self, requested: _PreparedEvaluation) -> None:
+    def _confirm(self, requested: PreparedEvaluation) -> None:
         """Start, unless the code of a recipe's source would run that is not trusted yet."""
-        source = requested.job.reference.source
-        runs = source is not None and source.kind is SourceKind.PYTHON
-        if source is None or not runs or is_agreed(source.path):
+        source = requested.untrusted
+        if not source:
             self._begin(requested)
             return
         self._unconfirmed = requested
@@ -368,23 +342,6 @@ class EvaluatePane(PanelActions, Pane):
     def export_to(self, path: Path, done: Done = unreported) -> bool:
         """Begin to write the figures as TSV or CSV by the suffix."""
         return self.figures.export_to(path, done)
-
-
-def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _PreparedEvaluation | str:
-    """Return the job, or why there is none; files are hashed here, not by the window."""
-    try:
-        names = [workspace_name(one.id, one.session) for one in sessions]
-        job = evaluation_job([one.session for one in sessions], request, names=names)
-        key_of(job)
-    except (EvalRequestError, OSError) as error:
-        return str(error)
-    return _PreparedEvaluation(job, sessions)
-
-
-def _code_of(job: EvalJob) -> tuple[str, ...]:
-    source = job.reference.source
-    own = (source.path,) if source is not None and source.kind is SourceKind.PYTHON else ()
-    return (*own, *(file_of(text) for text in (job.data, job.metric) if in_file(text)))
 
 
 def _figures(state: EvalState, units: Units) -> _Figures:

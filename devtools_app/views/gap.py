@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -13,8 +12,9 @@ from typing_extensions import override
 
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import Execute, ShowTensor
-from devtools_app.state.run_form import RunForm, runnable
+from devtools_app.state.run_form import runnable
 from devtools_app.state.state import Gaps, OpenSession, State
+from devtools_app.state.transitions import with_gaps
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.tensor_look import kept_key
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -222,10 +222,7 @@ class GapPane(PanelActions, Pane):
         what = runnable(found.id, found.session) if found is not None else None
         if what is None:
             return
-        form = RunForm()
-        if not self._jobs.run_form.problem(what):
-            form = replace(self._jobs.run_form, folder="")
-        form = replace(form, level="intermediate")
+        form = self._jobs.run_form.logging_values(what)
         self._awaited = what.program
         self._ask(Execute(form.job(what), what.session, form.target(what)))
 
@@ -247,8 +244,8 @@ class GapPane(PanelActions, Pane):
 
     def _refresh(self) -> None:
         found = self.gap_runner.current if self._shown is not None else None
-        if found is not None and found.running and isinstance(found.about, OpenSession):
-            self._session = found.about  # the Jobs panel may have started it
+        if found is not None and any(one is found.about for one in self.state.sessions):
+            self._session = found.about  # the Jobs panel or a gate may have started it
         is_shown = self._session is not None and self._session is self._shown
         running = is_shown and found is not None and found.running
         self._cancel.setVisible(running)
@@ -310,10 +307,7 @@ class GapPane(PanelActions, Pane):
         if found is None or found.state is None or shown is None:
             return
         others = (each for each in found.state.runs if each is not run)
-        content = Gaps(shown, (run, *others))
-        there = {id(one) for one in self.state.sessions if one is not shown}
-        kept = (one for one in self.state.all_gaps if id(one.session) in there)
-        self.store.update(gaps=content, all_gaps=(*kept, content))
+        self.store.put(with_gaps(self.state, Gaps(shown, (run, *others))))
 
     # -- one row ---------------------------------------------------------------------------
 

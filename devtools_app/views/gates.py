@@ -14,6 +14,8 @@ from typing_extensions import override
 
 from devtools_app.state.requests import ShowSession, ShowStatus, ShowView
 from devtools_app.state.state import OpenSession, State
+from devtools_app.viewmodels.gate_plan import gate_name
+from devtools_app.views.gates_missing import GatesMissing
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -118,6 +120,7 @@ class GatesPane(PanelActions, Pane):
         self.table.set_need(_NONE)
         self.trend = TableView(theme, "trend of the gates")
         self.problem = problem_label()
+        self.missing = GatesMissing(context)
         self._shown: tuple[JudgedGate, ...] = ()
         self._lay_out_content()
         self.metrics.activated.connect(lambda _index: self._metric_chosen())
@@ -135,6 +138,7 @@ class GatesPane(PanelActions, Pane):
         column.setSpacing(0)
         self.problem.setContentsMargins(12, 2, 12, 6)
         self.problem.hide()
+        column.addWidget(self.missing)
         column.addWidget(self.problem)
         column.addWidget(self.table, 1)
         parts = QSplitter(Qt.Orientation.Vertical)
@@ -158,7 +162,7 @@ class GatesPane(PanelActions, Pane):
         if not state.sessions:
             self.show_need(NO_SESSION)
             return
-        choices = [("none", _NO_BASELINE), *((_name(one), one.id) for one in state.sessions)]
+        choices = [("none", _NO_BASELINE), *((gate_name(one), one.id) for one in state.sessions)]
         now = str(self.baseline.currentData() or _NO_BASELINE)
         known = now if any(now == one for _, one in choices) else _NO_BASELINE
         self.baseline.show_choices(choices, known)
@@ -176,6 +180,7 @@ class GatesPane(PanelActions, Pane):
         if isinstance(result, _JudgedGates):
             self._shown = result.rows
             self.table.show_table(result.table)
+            self.missing.show_rows(result.rows, self.state)
             self._show_summary()
         elif isinstance(result, _TrendOfGates):
             self._show_trend(result)
@@ -186,7 +191,7 @@ class GatesPane(PanelActions, Pane):
     def _side(self, one: OpenSession) -> GateSide:
         gaps = self.state.gaps_of(one)
         report = None if gaps is None else GapReport(gaps.runs)
-        return GateSide(_name(one), one.session, report, self._figures(one))
+        return GateSide(gate_name(one), one.session, report, self._figures(one))
 
     def _evaluation(self) -> object:
         found = self.context.jobs["evaluate"].current
@@ -303,7 +308,7 @@ class GatesPane(PanelActions, Pane):
     def _go(self, row: int) -> None:
         """Show what the metric of a row is of, in its session."""
         judged = self._shown[row]
-        one = next((each for each in self.state.sessions if _name(each) == judged.side), None)
+        one = next((each for each in self.state.sessions if gate_name(each) == judged.side), None)
         metric = judged.requirement
         view = _PLACES.get(metric.metric) or _KINDS.get(metric.kind, "")
         if one is not None and view:
@@ -332,6 +337,11 @@ class GatesPane(PanelActions, Pane):
     def panel(self) -> TableView:
         return self.table
 
+    @override
+    def shut_down(self) -> None:
+        self.missing.shut_down()
+        super().shut_down()
+
 
 def gate_command(one: OpenSession, gates: Sequence[str], base: OpenSession | None) -> str:
     """Return the command that judges a session."""
@@ -340,10 +350,6 @@ def gate_command(one: OpenSession, gates: Sequence[str], base: OpenSession | Non
     if base is not None and any(parse_requirement(text).relative for text in gates):
         words += ["--baseline", *(file.path for file in base.session.files if not file.error)]
     return f"{shlex.join(words)}\n"
-
-
-def _name(one: OpenSession) -> str:
-    return f"{one.id} {one.session.name}"
 
 
 def _judged(

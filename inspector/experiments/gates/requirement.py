@@ -138,6 +138,12 @@ def unit_of(metric: str) -> BoundUnit:
     return METRICS[metric]
 
 
+def own_metric(metric: str) -> str:
+    """Return the name of a metric of the user, empty for one of ours."""
+    name = metric.removeprefix(EVAL)
+    return "" if name == metric or name in EVAL_FIGURES else name
+
+
 def parse_requirement(text: str) -> Requirement:
     """Return the requirement in a text such as ``arena<=4MiB``.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.experiments.evaluate.report import VariantFigures
 from inspector.experiments.gates.evidence import Evidence, MissingError
 from inspector.experiments.gates.judging import Judgement, judge_requirement
-from inspector.experiments.gates.requirement import Kind, Requirement
+from inspector.experiments.gates.requirement import Kind, Requirement, own_metric
 from inspector.files.session import Session
 from inspector.numerics.report import GapReport
 from schema.errors import FormatError
@@ -49,12 +49,14 @@ class JudgedGate:
         requirement: what is required
         judgement: None if something is missing that the metric needs
         missing: what it is, as a sentence; empty with a judgement
+        lacks: comparisons and evaluations that would supply it, each with the name of its program
     """
 
     side: str
     requirement: Requirement
     judgement: Judgement | None
     missing: str = ""
+    lacks: tuple[tuple[Kind, str], ...] = ()
 
     @property
     def result(self) -> str:
@@ -87,10 +89,22 @@ def _judged(one: Requirement, side: GateSide, baseline: GateSide | None) -> Judg
             missing = missing or _NO_GAP.format(each.name)
         if one.kind is Kind.EVAL and each.evaluation is None:
             missing = missing or _NO_EVALUATION.format(each.name)
+    lacks = tuple((one.kind, each.name) for each in both if _lacks(one, each))
     if missing:
-        return JudgedGate(side.name, one, None, missing)
+        return JudgedGate(side.name, one, None, missing, lacks)
     try:
         other = baseline.evidence() if one.relative and baseline is not None else None
         return JudgedGate(side.name, one, judge_requirement(one, side.evidence(), other))
     except (MissingError, FormatError) as error:
-        return JudgedGate(side.name, one, None, str(error))
+        return JudgedGate(side.name, one, None, str(error), lacks)
+
+
+def _lacks(one: Requirement, side: GateSide) -> bool:
+    """Return whether a comparison or an evaluation that the metric is of was not made."""
+    if one.kind is Kind.GAP:
+        return side.gap is None
+    if one.kind is Kind.EVAL:
+        found = side.evaluation
+        own = own_metric(one.metric)
+        return found is None or bool(own and own not in found.metrics)
+    return False
