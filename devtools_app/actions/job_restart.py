@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from inspector.jobs.evaluate import EvalJob
     from inspector.jobs.executing import BundleJob, MeasureJob, RunJob
     from inspector.jobs.gap import GapJob
+    from inspector.jobs.generating import GenerateJob
     from inspector.jobs.history import JobEntry
 
 # the view that shows the jobs of a kind
@@ -36,6 +37,7 @@ _VIEWS: Mapping[str, str] = {
     "verify": "run",
     "bundle": "run",
     "gap": "gap",
+    "generate": "generate",
     "bisect": "bisect",
     "evaluate": "evaluate",
     "measure": "compare",
@@ -65,6 +67,7 @@ class JobRestart:
             "verify": self._verify,
             "bundle": self._bundle,
             "gap": self._gap,
+            "generate": self._generate,
             "bisect": self._bisect,
             "evaluate": self._evaluate,
             "measure": self._measure,
@@ -117,6 +120,10 @@ class JobRestart:
             return None
         self._services.controller.show(sessions[0].id)
         return self._jobs["gap"].start(job, about=sessions[0], replace_running=True)
+
+    def _generate(self, _entry: JobEntry, job: GenerateJob) -> str:
+        sessions = self._sessions_with((job.program,))
+        return self._jobs["generate"].start(job, about=sessions[0].id if sessions else "")
 
     def _bisect(self, entry: JobEntry, job: BisectJob) -> str:
         done = entry.state == "finished"  # another one goes on where it was

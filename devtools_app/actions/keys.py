@@ -44,7 +44,7 @@ LOCAL_KEYS = {
     "Other views": (
         ("E", "operators: every event of the trace"),
         ("Shift+D", "size: find duplicates"),
-        ("Ctrl+Return", "source: open in editor"),
+        ("Ctrl+Return", "source: open in editor; generate: start"),
         ("Ctrl+G", "structure: go to an offset"),
     ),
     "Bookmarks": (("Ctrl+1 … Ctrl+0", "go to a bookmark"),),

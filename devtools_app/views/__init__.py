@@ -24,6 +24,14 @@ def _only_data(session: Session) -> str:
     return "a data file has no program, record or trace" if data else ""
 
 
+def _no_language_model(session: Session) -> str:
+    """Return why a program generates no text, empty without a program that can be read."""
+    from inspector.files.language_model import no_language_model
+
+    program = session.program
+    return _only_data(session) if program is None else no_language_model(program)
+
+
 # the tabs of each group and the panels of each side in their order
 VIEWS: tuple[ViewSpec, ...] = (
     entry("overview", "Overview", Area.CENTRE, "overview", groups=_LOOK),
@@ -51,6 +59,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("evaluate", "Evaluate", Area.CENTRE, "evaluate", groups=_PROVE, never=_only_data),
     entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),
     entry("gates", "Gates", Area.CENTRE, "gates", groups=_PROVE),
+    entry("generate", "Generate", Area.CENTRE, "play", groups=_PROVE, never=_no_language_model),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
     entry("files", "Files", Area.LEFT, "file", action="add_files"),
     # the Overview has the findings

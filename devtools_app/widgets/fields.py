@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox, QToolButton
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPushButton, QSpinBox, QToolButton
 from typing_extensions import override
 
 
@@ -22,6 +22,14 @@ class ComboBox(QComboBox):
 
 class SpinBox(QSpinBox):
     """A spin box without the wheel."""
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class DoubleSpinBox(QDoubleSpinBox):
+    """A spin box of decimal numbers without the wheel."""
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -1,4 +1,4 @@
-"""The files that actions of llm name: configurations with settings, exports, tokenizers."""
+"""The files that actions of llm name: configurations with settings, exports."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
-from inspector.recipes.compile_job import LLM_SUFFIXES, PROGRAM, Source, SourceKind
-from inspector.recipes.recipe import RECIPE, RecipeError
-from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.compile_job import LLM_SUFFIXES, PROGRAM, Source
+from inspector.recipes.llm_source import llm_source
 
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig
 
 _DEFAULT = "compiler/llm/configs/nano_gpt.yaml"
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +74,4 @@ def exported_files(options: Namespace) -> LlmFiles:
     program = folder / PROGRAM if path.is_dir() else path
     check_there(str(program))
     found = sorted(str(one) for one in folder.glob("*.ptd"))
-    return LlmFiles(str(program), tuple(options.ptd or found), _source(folder))
-
-
-def _source(folder: Path) -> Source | None:
-    recipe = folder / RECIPE
-    if not recipe.is_file():
-        return None
-    try:
-        source = read_recipe(str(recipe)).recipe.job.source
-    except RecipeError:
-        return None
-    return source if source.kind is SourceKind.LLM and Path(source.path).is_file() else None
-
-
-def tokenizer_path(options: Namespace, files: LlmFiles) -> str:
-    """Return the tokenizer that is named, else that of the configuration; empty if unknown."""
-    if options.tokenizer or files.source is None:
-        return str(options.tokenizer)
-    base = read_source(files.source).base
-    if base.tokenizer_path:
-        return base.tokenizer_path
-    folder = Path(base.checkpoint) if base.checkpoint else None
-    if folder is not None and any((folder / name).is_file() for name in _TOKENIZERS):
-        return str(folder)
-    return ""
+    return LlmFiles(str(program), tuple(options.ptd or found), llm_source(folder))

@@ -9,7 +9,7 @@ from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import check_there, finished
-from inspector.cli.llm_files import exported_files, tokenizer_path
+from inspector.cli.llm_files import exported_files
 from inspector.cli.progress import Progress
 from inspector.jobs.generating import LlmGapJob
 from inspector.jobs.run import JobRun
@@ -37,7 +37,7 @@ def run(options: Namespace) -> Answer:
         program=files.program,
         config=files.source.path,
         settings=files.source.function,
-        tokenizer=tokenizer_path(options, files),
+        tokenizer=options.tokenizer,
         text=text,
         tokens=options.tokens,
         data_files=files.data,

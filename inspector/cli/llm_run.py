@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from inspector.cli.answer import Answer, shown
 from inspector.cli.job_runs import check_there, finished
-from inspector.cli.llm_files import exported_files, tokenizer_path
+from inspector.cli.llm_files import exported_files
 from inspector.cli.progress import Progress
 from inspector.cli.text import printable
 from inspector.jobs.generating import GenerateJob
@@ -39,12 +39,11 @@ def run(options: Namespace) -> Answer:
     """
     files = exported_files(options)
     options.inputs = [files.program]
-    tokenizer = tokenizer_path(options, files)
     for path in options.libraries:
         check_there(path)
     job = GenerateJob(
         program=files.program,
-        tokenizer=tokenizer,
+        tokenizer=options.tokenizer,
         prompt=options.prompt,
         chat=options.chat,
         system=options.system,

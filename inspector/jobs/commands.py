@@ -13,6 +13,7 @@ from inspector.jobs.calibrate import CalibrateJob
 from inspector.jobs.evaluate import EvalJob
 from inspector.jobs.executing import BundleJob, MeasureJob, RunJob, StepJob, VerifyJob
 from inspector.jobs.gap import GapJob
+from inspector.jobs.generating import GenerateJob
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.options import option_of
 from inspector.recipes.recipe import RECIPE, Recipe
@@ -160,6 +161,28 @@ def _gap(job: GapJob) -> list[str]:
     return ["gap", *job.files, *_flags(own)]
 
 
+def _generate(job: GenerateJob) -> list[str]:
+    usual = GenerateJob("")
+    own = [
+        ("prompt", job.prompt),
+        ("tokenizer", job.tokenizer),
+        ("chat", job.chat),
+        ("system", job.system),
+        ("max-new-tokens", _unless(job.max_new_tokens, usual.max_new_tokens)),
+        ("temperature", job.temperature or None),
+        ("top-p", _unless(job.top_p, usual.top_p)),
+        ("seed", job.seed or None),
+        ("num-bos", job.num_bos or None),
+        ("ignore-eos", job.ignore_eos),
+        ("warmup", job.warmup),
+        ("ptd", job.data_files),
+        ("threads", _unless(job.threads or 1, 1)),
+        ("engine", _unless(job.engine, usual.engine)),
+        ("library", job.libraries),
+    ]
+    return ["llm", "run", job.program, *_flags(own)]
+
+
 def _bisect(job: BisectJob) -> list[str]:
     usual = BisectJob(job.compile, job.bound)
     own = [
@@ -224,6 +247,7 @@ _WORDS: Mapping[type, Callable[[Any], list[str]]] = {
     StepJob: _step,
     BundleJob: _bundle,
     GapJob: _gap,
+    GenerateJob: _generate,
     BisectJob: _bisect,
     EvalJob: _evaluate,
     MeasureJob: _measure,

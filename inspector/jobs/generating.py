@@ -1,10 +1,16 @@
-"""A request to generate text with the program of a language model."""
+"""Requests to generate text with the program of a language model, and their progress."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from typing_extensions import override
 
 from inspector.jobs.executing import ENGINES
+from inspector.jobs.messages import Generated, Message
+from inspector.jobs.supervisor import RunSupervisor, Setup, Supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +19,8 @@ class GenerateJob:
 
     Attributes:
         program: a ``.pte``
-        tokenizer: a file, a folder, or ``bytes``; empty where the program has a token per byte
+        tokenizer: a file, a folder, or ``bytes``; empty for that of the recipe beside the
+            program, else a token for each byte
         prompt: text
         chat: whether the prompt is a message, put into the chat template beside the tokenizer
         system: a message before it, with ``chat``
@@ -25,8 +32,9 @@ class GenerateJob:
         ignore_eos: whether generation goes on behind the end of the text
         warmup: whether a few tokens are generated and forgotten before
         data_files: ``.ptd`` files
-        threads: of torch
+        threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines
+        libraries: files that register operators
     """
 
     program: str
@@ -74,3 +82,44 @@ class LlmGapJob:
     data_files: tuple[str, ...] = ()
     threads: int = 1
     engine: str = ENGINES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationState:
+    """How far a generation is.
+
+    Attributes:
+        text: so far
+        calls: of the program
+        ending: whether it ends behind its current token
+    """
+
+    text: str = ""
+    calls: int = 0
+    ending: bool = False
+
+
+class GenerateSupervisor(Supervisor[GenerationState]):
+    """Keeps the text of a generation; ends it early as a run."""
+
+    def __init__(self, job: Any, setup: Setup) -> None:  # noqa: ANN401
+        super().__init__(job, setup)
+        self.state = GenerationState()
+        self._run = RunSupervisor(job, setup)
+
+    @override
+    def request(self) -> tuple[Any, Mapping[str, Any]]:
+        return self._run.request()
+
+    @override
+    def note(self, message: Message) -> Message:
+        if isinstance(message, Generated):
+            text = self.state.text + message.text
+            self.state = replace(self.state, text=text, calls=message.calls)
+        return self._run.note(message)
+
+    @override
+    def may_send(self, command: Mapping[str, Any]) -> bool:
+        accepted = self._run.may_send(command)
+        self.state = replace(self.state, ending=self._run.state)
+        return accepted

@@ -114,7 +114,7 @@ JOBS: tuple[JobKind, ...] = (
         "inspector.jobs.generating:GenerateJob",
         "inspector.worker.generating:work",
         EXECUTES,
-        supervisor="inspector.jobs.supervisor:RunSupervisor",
+        supervisor="inspector.jobs.generating:GenerateSupervisor",
     ),
     JobKind(
         "llm gap",

@@ -48,7 +48,7 @@ def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
 
     Units: times in ns
     """
-    later = np.array([one["ms"] for one in report["calls"] if one["kind"] == _DECODE])
+    later = np.array([one["ms"] for one in later_calls(report["calls"])])
     rows: list[tuple[str, int | None, float | None, float | None]] = [
         ("load", None, report["load_ms"] * _NS, None),
         _row("prompt", report["prompt_tokens"], report["prefill_ms"]),
@@ -74,9 +74,14 @@ def _row(name: str, tokens: int, ms: float) -> tuple[str, int, float, float | No
     return name, tokens, ms * _NS, round(1e3 * tokens / ms, 1) if ms else None
 
 
+def later_calls(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the calls behind the prompt, one for each later token."""
+    return [one for one in calls if one["kind"] == _DECODE]
+
+
 def growth(calls: Sequence[Mapping[str, Any]]) -> float:
     """Return the ms by which a call behind the prompt takes longer with each position."""
-    later = [one for one in calls if one["kind"] == _DECODE]
+    later = later_calls(calls)
     places = np.array([one["position"] for one in later], dtype=np.float64)
     times = np.array([one["ms"] for one in later], dtype=np.float64)
     spread = places - np.mean(places)

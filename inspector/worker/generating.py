@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from inspector.jobs.generating import GenerateJob
 from inspector.worker import executing
 from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.kernels import with_libraries
+from inspector.worker.llm_tokenizer import recipe_tokenizer
 from inspector.worker.tasks import Task
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.text_runner import CallTime, GenerationConfig, TextRunner
@@ -26,8 +27,10 @@ def work(job: GenerateJob, task: Task) -> dict[str, Any]:
 
     Raises: AnswerError, ExecutionError, OSError
     """
-    torch.set_num_threads(job.threads)
+    if job.threads:
+        torch.set_num_threads(job.threads)
     with_libraries(job.libraries)
+    job = with_tokenizer(job)
     runner = load_runner(job, task)
     prompt = _prompt(job)
     config = GenerationConfig(
@@ -70,6 +73,14 @@ def work(job: GenerateJob, task: Task) -> dict[str, Any]:
     }
 
 
+def with_tokenizer(job: GenerateJob) -> GenerateJob:
+    """Return the request with the tokenizer of the recipe where it names none.
+
+    Raises: AnswerError
+    """
+    return job if job.tokenizer else replace(job, tokenizer=recipe_tokenizer(job.program))
+
+
 def load_runner(job: GenerateJob, task: Task) -> TextRunner:
     """Return the loaded runner of a request.
 
@@ -84,7 +95,7 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
         runner.load()
     size = runner.facts.get("get_vocab_size")
     if not job.tokenizer and size not in (None, _BYTES):
-        words = f"{job.program} has {size:,} tokens; --tokenizer names the file that spells them"
+        words = f"{job.program} has {size:,} tokens: name its tokenizer (--tokenizer)"
         raise AnswerError(words)
     return runner
 

@@ -13,7 +13,7 @@ from compiler.llm.model import build_model
 from inspector.jobs.generating import GenerateJob, LlmGapJob
 from inspector.worker import executing
 from inspector.worker.exporter import AnswerError, timed_stage
-from inspector.worker.generating import load_runner
+from inspector.worker.generating import load_runner, with_tokenizer
 from inspector.worker.tasks import Task
 
 
@@ -27,7 +27,7 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
         name: getattr(job, name)
         for name in ("program", "tokenizer", "data_files", "threads", "engine")
     }
-    runner = load_runner(GenerateJob(**same), task)
+    runner = load_runner(with_tokenizer(GenerateJob(**same)), task)
     tokens = runner.tokenizer.encode(job.text)[: min(job.tokens, runner.context)]
     if len(tokens) < 2:
         raise AnswerError("the text has less than two tokens: --text names a longer one")

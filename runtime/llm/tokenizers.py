@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 BYTES = "bytes"  # the name of the tokenizer that needs no file
 _HEAD = 4096
-_NAMES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
 # How text is split before pairs are merged, and the first special tokens: facts of Llama 3's
 # tokenizer, whose file has neither.
 _SPLIT = (
@@ -58,9 +58,10 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         return ByteTokenizer()
     place = Path(path)
     if place.is_dir():
-        found = [place / name for name in _NAMES if (place / name).is_file()]
+        found = [place / name for name in TOKENIZER_FILES if (place / name).is_file()]
         if not found:
-            raise TokenizerError(f"{place}: no tokenizer; expected one of {', '.join(_NAMES)}")
+            known = ", ".join(TOKENIZER_FILES)
+            raise TokenizerError(f"{place}: no tokenizer; expected one of {known}")
         place = found[0]
     data = place.read_bytes()
     head = data[:_HEAD]

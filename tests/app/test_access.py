@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QWidget
 
 from devtools_app.appearance.colours import CONTRAST_TEXT, contrast
 from devtools_app.appearance.look import ThemeMode
@@ -54,7 +54,7 @@ def nameless(root: QWidget) -> list[str]:
         at: QWidget | None = widget
         while at is not None and not at.accessibleName() and type(at).__name__.startswith("Q"):
             inside = at.parentWidget()
-            composed = inside is not None and isinstance(inside, (QSpinBox, QComboBox))
+            composed = inside is not None and isinstance(inside, (QAbstractSpinBox, QComboBox))
             at = inside if composed else None
         if at is None or not at.accessibleName():
             found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")

@@ -35,7 +35,7 @@ def test_guide_names_keys_that_exist() -> None:
     guide = (ROOT / "docs/guide.md").read_text()
     known = {key for action in ACTIONS for key in action.keys}
     named = set(re.findall(r"`((?:Ctrl|Alt|F\d)[+\w…]*)`", guide))
-    of_views = {"Ctrl+G", "Ctrl+C", "Ctrl+1…0", "F3"}
+    of_views = {"Ctrl+G", "Ctrl+C", "Ctrl+Return", "Ctrl+1…0", "F3"}
     windows = {key for key in named if key.startswith(("Ctrl", "Alt", "F"))}
     assert windows - known - of_views == set()
 
