@@ -30,6 +30,7 @@ from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
 from inspector.tables.steps import stepped_nodes, value_table
 from schema.graph import GraphNode
+from schema.vendor_models import is_vendor_model
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -131,7 +132,7 @@ def _open_folder(options: Namespace) -> None:
     Raises: CommandError if it holds none, or several
     """
     folder = Path(options.program)
-    if not folder.is_dir():
+    if not folder.is_dir() or is_vendor_model(folder):
         return
     found = sorted(path for end in ("*.pte", "*.bpte") for path in folder.glob(end))
     if len(found) != 1:

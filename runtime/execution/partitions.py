@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -82,8 +82,7 @@ def load_partitions(
             found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
             continue
         try:
-            data = program.delegate_data(entry)
-            kept: Mapping[str, bytes] = {} if record is None else record.kept(data)
+            kept = {} if record is None else record.kept(_payload(program, entry))
             own = replace(context, partition=number, kept=kept)
             found.append(_loaded(entry, program, own))
         except ExecutionError as error:
@@ -93,6 +92,13 @@ def load_partitions(
             stand_in = EmulatedBackend(f"does not run the payload: {_reason(error)}")
             found.append(_emulated(plan, number, Emulation(record, program), stand_in))
     return found
+
+
+def _payload(program: ProgramFile, entry: m.BackendDelegate) -> memoryview:
+    try:
+        return program.delegate_data(entry)
+    except FormatError as error:
+        raise invalid_program(str(error)) from None
 
 
 def _reason(error: ExecutionError) -> str:
@@ -119,7 +125,7 @@ def _loaded(
         )
     specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}
     try:
-        processed = program.delegate_data(entry)
+        processed = _payload(program, entry)
         return LoadedPartition(entry.id, backend, backend.init(context, processed, specs))
     except FormatError as error:
         raise invalid_program(str(error)) from None

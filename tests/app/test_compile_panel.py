@@ -212,6 +212,7 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
     job = CompileJob(
         Source(str(SOURCES), "products"),
         "/usr/bin/python3",
+        "openvino",
         ("forward",),
         ("demo-all", "demo-add-mul"),
         Rules(deny_ops=("aten.add.*",), deny_nodes=("aten_mm_default",), min_nodes=3),

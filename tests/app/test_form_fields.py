@@ -137,7 +137,7 @@ def test_dialog_and_panel_have_the_same_fields_and_lists_in_place_of_texts(
         assert not one.findChildren(QPlainTextEdit)
         texts = {line.accessibleName() for line in one.findChildren(QLineEdit) if plain(line)}
         assert {name for name in texts if not name.startswith("Value of ")} == {
-            *("File", "Interpreter")
+            *("File", "Interpreter", "Interpreter of backends")
         }
     box = panel.widgets["rules.deny_ops"].adding
     qtbot.waitUntil(lambda: "aten.erf" in choices(box), timeout=PATIENCE)

@@ -64,4 +64,5 @@ def test_plot_of_runs_bounds_what_is_below_a_step(qtbot: QtBot, theme: Theme) ->
     plot = SamplePlot(theme)
     qtbot.addWidget(plot)
     plot.show_samples("conv", np.array([0.0, 0.0, 1000.0, 0.0]), tick_ns=1000.0)
-    assert plot.accessibleDescription() == "conv, 4 runs: < 1 µs, < 1 µs, 1 µs, < 1 µs"
+    drawn = "conv, 4 runs: < 1 µs, < 1 µs, 1 µs, < 1 µs"
+    assert plot.accessibleDescription().partition(". As a table:")[0] == drawn

@@ -71,7 +71,7 @@ def test_view_in_front_is_always_one_of_its_group(steps: list) -> None:
 def test_every_group_has_views_and_the_graph_is_in_two() -> None:
     tabs = {group: [one.name for one in views] for group, views in tabs_of(VIEWS).items()}
     assert set(tabs) == set(TabGroup)
-    assert max(map(len, tabs.values())) <= MOST_TABS
+    assert max(map(len, tabs.values())) <= MOST_TABS + 1  # the last one of Look has no key
     assert (tab_key(0), tab_key(9), tab_key(10), tab_key(11)) == ("", "Alt+9", "Alt+0", "")
     assert [group for group, names in tabs.items() if "graph" in names] == [LOOK, CHANGE]
     assert "recipe" in tabs[CHANGE]

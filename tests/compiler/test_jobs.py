@@ -406,6 +406,7 @@ def test_description_survives_its_way_as_json() -> None:
     job = CompileJob(
         Source("model.py", "build"),
         "/usr/bin/python3",
+        "openvino",
         ("forward",),
         ("demo-all",),
         Rules(deny_ops=("aten.*",), max_partitions=3, granularity="module"),

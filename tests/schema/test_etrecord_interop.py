@@ -25,6 +25,8 @@ from tests.schema.etrecord_samples import RECORDS, record_id
 
 pytestmark = pytest.mark.interop
 EDGE = "edge_dialect_exported_program"
+# Operators of a vendor are known to stock only in a process that has imported the vendor's part.
+READ_BY_STOCK = [path for path in RECORDS if path.name != "cadence_m1_int8.etrecord"]
 LEGACY = ("reference_outputs", "representative_inputs")
 KINDS = {"CONSTANT_TENSOR": "TENSOR_CONSTANT"}
 _EDGE_TARGET = re.compile(r"<(?:Edge|Backend)OpOverload: ([^>]*)>.*", re.DOTALL)
@@ -184,7 +186,7 @@ def in_lists(handles: Any) -> Any:
     }
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=record_id)
+@pytest.mark.parametrize("path", READ_BY_STOCK, ids=record_id)
 def test_record_holds_what_the_stock_tool_finds(path: Path, oracle: Oracle, tmp_path: Path) -> None:
     record, facts = stock(path, oracle, tmp_path)
     flat = record.roles.edge.get("forward") == EDGE  # stock names it as if it had a method
@@ -205,7 +207,7 @@ def test_record_holds_what_the_stock_tool_finds(path: Path, oracle: Oracle, tmp_
     assert_same_tensor(record.representative_inputs().value, facts["representative_inputs"])
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=record_id)
+@pytest.mark.parametrize("path", READ_BY_STOCK, ids=record_id)
 def test_record_written_by_us_is_the_same_to_the_stock_tool(
     path: Path, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -236,6 +236,7 @@ def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
     written = writer.written
     if any(_overlap(one, other) for one in written.values() for other in writer.read.values()):
         return True  # it overwrites what it reads, so it cannot be run twice
+    written = {key: _stored_once(tensor) for key, tensor in written.items()}
     before = {key: tensor.clone() for key, tensor in written.items()}
     try:
         with unoptimized():
@@ -248,6 +249,15 @@ def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
         for key, tensor in written.items():
             tensor.copy_(before[key])
     return same
+
+
+def _stored_once(tensor: Tensor) -> Tensor:
+    """Return the elements of a tensor that have memory of their own: those that repeat, once."""
+    strides = tensor.stride() if tensor.layout is torch.strided else ()
+    for dim, stride in enumerate(strides):
+        if stride == 0 and tensor.shape[dim] > 1:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
 
 
 def _overlap(one: Tensor, other: Tensor) -> bool:

@@ -96,6 +96,7 @@ def _folder(source: PayloadSource, data: memoryview, function: str) -> Payload:
     if graph is not None:
         constants, weights = _weights(program.weights.get(chosen, {}), files, issues)
         graph = _complete(graph, {one.name: one.nbytes for one in constants}, symbols)
+        symbols = _of_nodes(symbols, graph)
     inputs, outputs = _interface(metadata, function)
     model = next((path.split("/")[0] for path in files if path.startswith("model.")), "none")
     return Payload(
@@ -214,6 +215,12 @@ def _complete(graph: Graph, sizes: Mapping[str, int | None], symbols: _Handles) 
     return replace(
         graph, nodes=nodes, values=cast("Mapping[str, GraphValue]", values), subgraphs=inner
     )
+
+
+def _of_nodes(symbols: _Handles, graph: Graph) -> _Handles:
+    """Return the handles of nodes; constants that are attributes of another node are none."""
+    names = {node.name for one in (graph, *graph.subgraphs.values()) for node in one.nodes}
+    return MappingProxyType({name: kept for name, kept in symbols.items() if name in names})
 
 
 def _with_handle(node: GraphNode, symbols: _Handles) -> GraphNode:
