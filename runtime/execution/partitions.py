@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -82,7 +82,9 @@ def load_partitions(
             found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
             continue
         try:
-            kept = {} if record is None else record.kept(_payload(program, entry))
+            kept: Mapping[str, bytes] = {}
+            if record is not None:
+                kept = record.kept(_payload(program, entry))
             own = replace(context, partition=number, kept=kept)
             found.append(_loaded(entry, program, own))
         except ExecutionError as error:

@@ -26,6 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = Path(__file__).with_name("forking.py")
+ALONE = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 WORKER = ("exporter", "lowering", "compile_job", "executing", "gap_job", "bisect_job", "__main__")
 STOCK = (
     "executorch.exir",
@@ -160,6 +161,16 @@ def run_stock(
         output, errors = (readers.submit(one.read) for one in (process.stdout, process.stderr))
         code = process.wait(timeout)
         texts = [part.result(timeout).decode(errors="replace") for part in (output, errors)]
+    if code < 0 and check:  # a signal: a fork may inherit a lock that stock's library holds
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=cwd,
+            env=os.environ | ALONE,
+            text=True,
+            capture_output=True,
+            check=True,
+            timeout=timeout,
+        )
     assert code == 0 or not check, texts[1][-4000:]
     return subprocess.CompletedProcess(words, code, *texts)
 
@@ -167,7 +178,7 @@ def run_stock(
 @functools.cache
 def stock_forks() -> Forks:
     """Return what starts forks of a process that has loaded the stock tool."""
-    forks = Forks(subprocess.Popen, STOCK, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
+    forks = Forks(subprocess.Popen, STOCK, **ALONE)
     atexit.register(forks.close)
     return forks
 
