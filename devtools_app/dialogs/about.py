@@ -5,14 +5,17 @@ from __future__ import annotations
 import platform
 
 import PySide6
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from devtools_app.appearance.icon_set import app_icon
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.theme import FontSize, Theme, set_role
+from devtools_app.dialogs.dialog_room import room_of
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from schema.version import __version__
 
+_WIDTH = 460  # pixels with text of the usual size
 _TEXT = (
     "Desktop inspector for ExecuTorch programs, records and traces. BSD 3-Clause licence.\n\n"
     "Made with Python {python}, Qt for Python {qt} (LGPL 3), NumPy, and the fonts Inter and "
@@ -48,4 +51,5 @@ class AboutDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addLayout(line)
         layout.addWidget(buttons)
-        self.setMinimumWidth(460)
+        width = round(_WIDTH * theme.size / BASE_SIZE)
+        self.setMinimumWidth(min(width, room_of(self, QSize(_WIDTH, 0)).width()))

@@ -19,17 +19,20 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.bundle_cases import CaseList
+from devtools_app.dialogs.dialog_room import fit_dialog, scrolled
 from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
+from devtools_app.widgets.text_label import breakable
 from inspector.jobs.executing import BundleJob
 from inspector.recipes.python_file import functions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SIZE = (640, 480)
 _EXAMPLE = "One case: the example inputs of the module and its outputs."
 _NOTHING = "No cases yet. A file holds the inputs of one case, or a list of cases."
 _MODULES = "Python, exported programs (*.py *.pt2);;All (*)"
@@ -76,6 +79,7 @@ class BundleDialog(QDialog):
         self._replace.setAccessibleName(self._replace.text())
         self._runs = CodeWarning(theme)
         self._problem = problem_label()
+        self._sentence = ""
         self._lay_out()
         self._wire()
         self._changed()
@@ -83,7 +87,7 @@ class BundleDialog(QDialog):
     @property
     def problem(self) -> str:
         """Return why it cannot be created, empty if it can."""
-        return self._problem.text()
+        return self._sentence
 
     @property
     def runs(self) -> str:
@@ -92,7 +96,8 @@ class BundleDialog(QDialog):
 
     def show_problem(self, sentence: str) -> None:
         """Show why it cannot be created."""
-        self._problem.setText(sentence)
+        self._sentence = sentence
+        self._problem.setText(breakable(sentence))
 
     def set_module(self, path: str) -> None:
         """Set the module and offer its functions."""
@@ -142,11 +147,12 @@ class BundleDialog(QDialog):
         buttons.accepted.connect(self._accept)
         layout = QVBoxLayout(self)
         layout.setSpacing(10)
-        layout.addLayout(rows, 1)
+        area = scrolled(rows, "Fields of the bundled program")
+        layout.addWidget(area, 1)
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(640, 480)
+        fit_dialog(self, self._theme, _SIZE, area)
 
     def _wire(self) -> None:
         self._module.textChanged.connect(self._module_changed)

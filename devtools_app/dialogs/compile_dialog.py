@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.dialogs.dialog_room import fit_dialog
 from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.dialogs.recipe_fields import RecipeFields
 from devtools_app.jobs.field_names import FieldNamesKnown
@@ -21,9 +22,10 @@ from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
+from devtools_app.widgets.text_label import breakable
 from inspector.recipes.python_file import functions_of
 
-_SIZE, _FRAME = (680, 760), 64  # pixels; what the frame of a window and a task bar may take
+_SIZE = (680, 760)
 
 
 class CompileDialog(QDialog):
@@ -58,6 +60,7 @@ class CompileDialog(QDialog):
         self._replace.setChecked(form.replace)
         self._runs = CodeWarning(theme)
         self._problem = problem_label()
+        self._sentence = ""
         self._lay_out()
         self.fields.edited.connect(self._edited)
         self._folder.textEdited.connect(self._begin)
@@ -76,7 +79,7 @@ class CompileDialog(QDialog):
     @property
     def problem(self) -> str:
         """Return why it was not started, may be empty."""
-        return self._problem.text()
+        return self._sentence
 
     def problem_of(self, path: str) -> str:
         """Return what is shown to be wrong with a field, may be empty."""
@@ -92,7 +95,8 @@ class CompileDialog(QDialog):
 
     def show_problem(self, sentence: str) -> None:
         """Show why it cannot be started."""
-        self._problem.setText(sentence)
+        self._sentence = sentence
+        self._problem.setText(breakable(sentence))
 
     def _lay_out(self) -> None:
         below = QFormLayout()
@@ -115,8 +119,7 @@ class CompileDialog(QDialog):
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        room = self.screen().availableGeometry().height() - _FRAME
-        self.resize(_SIZE[0], min(_SIZE[1], max(room, self.minimumSizeHint().height())))
+        fit_dialog(self, self._theme, _SIZE)
 
     def _begin(self) -> None:
         self._begun = True

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.dialogs.dialog_room import fit_dialog, scrolled
 from devtools_app.dialogs.form_parts import line
 from devtools_app.jobs.latest import Latest, Token
 from devtools_app.widgets.dialog_buttons import dialog_buttons
@@ -40,6 +41,7 @@ from inspector.devices.runner import DEFAULT_RUNNER
 from inspector.trace.timing import UNITS
 
 _NEW = "A new device"
+_SIZE = (640, 420)
 _EXAMPLES = {
     SSH: "pi@raspberrypi.local",
     ADB: "serial, or host:port",
@@ -199,12 +201,12 @@ class DevicesDialog(QDialog):
         actions.addWidget(push_button("Remove", "Forget the device", self.forget))
         actions.addStretch(1)
         layout = QVBoxLayout(self)
-        layout.addLayout(form)
+        area = scrolled(form, "Fields of the device")
+        layout.addWidget(area, 1)
         layout.addLayout(actions)
         layout.addWidget(self._result)
-        layout.addStretch(1)
         layout.addWidget(dialog_buttons(self, QDialogButtonBox.StandardButton.Close))
-        self.resize(640, 420)
+        fit_dialog(self, theme, _SIZE, area)
 
 
 def _combo(name: str) -> QComboBox:

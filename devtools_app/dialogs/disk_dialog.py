@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.dialogs.dialog_room import fit_dialog
 from devtools_app.state.run_form import default_folder
 from devtools_app.state.variant_places import variants_place
 from devtools_app.widgets.dialog_buttons import dialog_buttons
@@ -27,6 +28,7 @@ from devtools_app.widgets.push_button import push_button
 from inspector.files.written_folders import WrittenFolder, removed, written_folders
 from inspector.units import format_bytes, plural
 
+_SIZE = (720, 420)
 _TITLES = ("Folder", "Kind", "Size", "Of it values", "")
 _ABOUT = (
     "Folders that jobs wrote beside the programs that are open. Only files that a job wrote are"
@@ -71,7 +73,7 @@ class DiskDialog(QDialog):
         self._result.setAccessibleName("Result")
         set_role(self._result, "role", "muted")
         self._remove = push_button("Remove", "Remove the checked folders", self.remove)
-        self._lay_out()
+        self._lay_out(theme)
         self._list.itemChanged.connect(lambda _item, _column: self._refresh())
         self._values.toggled.connect(lambda _on: self._refresh())
         self._read()
@@ -131,7 +133,7 @@ class DiskDialog(QDialog):
         total = format_bytes(sum(one.size for one in self._folders))
         self.setWindowTitle(f"Disk use: {plural(len(self._folders), 'folder')}, {total}")
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, theme: Theme) -> None:
         buttons = QHBoxLayout()
         buttons.addWidget(self._values)
         buttons.addStretch(1)
@@ -141,7 +143,7 @@ class DiskDialog(QDialog):
         layout.addWidget(self._list, 1)
         layout.addWidget(self._result)
         layout.addLayout(buttons)
-        self.resize(720, 420)
+        fit_dialog(self, theme, _SIZE)
 
 
 def _places(programs: Iterable[str]) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.look import LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.dialogs.dialog_room import fit_dialog, scrolled
 from devtools_app.state.external_editor import default_template
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.widgets.dialog_buttons import dialog_buttons
@@ -27,6 +29,8 @@ from inspector.tables.selection import Units
 
 _TICK_WORDS = {"": "ns (assumed)", "cycles": "cycles (not a time)"}
 _ARROW = "=>"
+_SIZE = (560, 560)
+_LINES, _LINES_PAD = 3, 20
 
 
 class Preferences(QDialog):
@@ -108,20 +112,23 @@ class Preferences(QDialog):
             form.addRow(label, field)
             if hint:
                 text = QLabel(hint)
+                text.setWordWrap(True)
                 set_role(text, "role", "muted")
                 form.addRow("", text)
         self._roots.setFont(theme.mono())
         self._mapping.setFont(theme.mono())
         self._editor.setFont(theme.mono())
+        for lines in (self._roots, self._mapping):
+            lines.setFixedHeight(_LINES * QFontMetrics(theme.mono()).height() + _LINES_PAD)
         kinds = QDialogButtonBox.StandardButton
         buttons = dialog_buttons(self, kinds.Ok | kinds.Apply | kinds.Cancel)
         buttons.accepted.connect(self._accept)
         buttons.button(kinds.Apply).clicked.connect(self._apply)
+        area = scrolled(form, "Fields of the preferences")
         layout = QVBoxLayout(self)
-        layout.addLayout(form)
-        layout.addStretch(1)
+        layout.addWidget(area, 1)
         layout.addWidget(buttons)
-        self.resize(560, 560)
+        fit_dialog(self, theme, _SIZE, area)
 
     def _apply(self) -> None:
         self.applied.emit(self.chosen())
@@ -144,7 +151,6 @@ def _lines(name: str, example: str) -> QPlainTextEdit:
     field.setAccessibleName(name)
     field.setPlaceholderText(example)
     field.setTabChangesFocus(True)
-    field.setMaximumHeight(72)
     return field
 
 
