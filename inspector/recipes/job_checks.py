@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from inspector.recipes.python_file import FileNames, missing_import, names_in
 from schema.dtypes.scalar_type import BY_NAME
 from schema.planners import PLANNERS
 from schema.vendors.names import (
+    flow_vendor,
     is_partitioner,
     quantizer_names,
     quantizer_vendor,
@@ -97,7 +98,10 @@ def first_problem(job: CompileJob) -> str:
     return next((one.sentence for one in job_problems(job)), "")
 
 
-def _partitioner_problems(names: Iterable[str], *, here: bool) -> Iterator[str]:
+def _partitioner_problems(names: Sequence[str], *, here: bool) -> Iterator[str]:
+    flow = next(filter(None, map(flow_vendor, names)), None)
+    if flow is not None and len(names) > 1:
+        yield f"{flow.alias} compiles the whole program, so it is named alone"
     for text in names:
         if in_file(text):
             yield from _file_problems(text, here=here)

@@ -9,8 +9,8 @@ from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import ReportedError, ToolchainError, ask, ignore_message
 from inspector.toolchain.interpreter import interpreter
 from schema.backends import PACKAGES, partitioners
-from schema.vendors.names import partitioner_vendor
-from schema.vendors.table import Vendor, with_partitioner, with_quantizer
+from schema.vendors.names import flow_vendor, partitioner_vendor
+from schema.vendors.table import Vendor, with_flow, with_partitioner, with_quantizer
 
 _MISSING = re.compile(r"No module named '(?P<package>\w+)")
 _NOT_PACKAGES = ("executorch",)  # of a build that left the backend out
@@ -63,7 +63,7 @@ def own_partitioners() -> list[dict[str, str]]:
         for one in partitioners()
     ]
     vendors = (one for one in with_partitioner() if partitioner_vendor(one.alias) is one)
-    return own + [_of_vendor(one, one.missing()) for one in vendors]
+    return own + [_of_vendor(one, one.missing()) for one in (*vendors, *with_flow())]
 
 
 def vendor_quantizers() -> list[dict[str, str]]:
@@ -84,7 +84,8 @@ def _of_vendor(one: Vendor, why: str) -> dict[str, str]:
 
 def _described(row: dict[str, Any]) -> dict[str, str]:
     """Return a row of another interpreter with what the partitioner is and what it lacks."""
-    vendor = partitioner_vendor(str(row["alias"]))
+    alias = str(row["alias"])
+    vendor = partitioner_vendor(alias) or flow_vendor(alias)
     if vendor is not None and vendor.class_name == row["class"]:
         return _of_vendor(vendor, str(row["why_not"]))
     words = str(row["module"]).removeprefix("executorch.").split(".")

@@ -27,6 +27,7 @@ from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableExportError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
+from inspector.worker.flow_compile import compile_by_flow
 from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
 from inspector.worker.job_result import JobResult, report, save, write_program, write_record
 from inspector.worker.kernels import kernels_missing
@@ -39,6 +40,7 @@ from inspector.worker.warm import Warm
 from schema.errors import FormatError
 from schema.etrecord import sniff as is_record
 from schema.formats import recognise
+from schema.vendors.names import flow_vendor
 from schema.version import __version__
 
 _HEAD, _ZIP = 4096, b"PK"  # a .pt2 file is a zip archive
@@ -109,6 +111,9 @@ def work(job: CompileJob, task: Task) -> dict[str, Any]:
 
 def compile_built_in(job: CompileJob, task: Task) -> dict[str, Any]:
     """Compile by the built-in toolchain; see ``work``."""
+    vendor = next(filter(None, map(flow_vendor, job.partitioners)), None)
+    if vendor is not None:
+        return compile_by_flow(job, vendor, task)
     check_names(job)
     guard, stages = str(task.options.get("guard", OFF)), bool(task.options.get("stages"))
     return compile_into(job, task.folder, task.notify, guard, task.warm, stages=stages)

@@ -31,7 +31,7 @@ from inspector.worker.tasks import Task
 from schema.backends import DEFAULT
 from schema.etrecord.parts import recipe as recipe_member
 from schema.etrecord.parts import verdicts as verdicts_member
-from schema.vendors.names import quantizer_vendor
+from schema.vendors.names import flow_vendor, quantizer_vendor
 from schema.version import __version__
 
 _VERDICTS = "verdicts.json"  # written by the other interpreter
@@ -196,6 +196,7 @@ def _vendor_quantizer(text: str) -> dict[str, Any] | None:
 
 def without_effect(job: CompileJob) -> list[str]:
     """Return a sentence for each part of a recipe that the stock tool has no option for."""
+    by_flow = any(map(flow_vendor, job.partitioners))
     found: list[str] = []
     for name, value in _set_fields(job):
         if is_dataclass(value) and not isinstance(value, type | Source):
@@ -206,7 +207,7 @@ def without_effect(job: CompileJob) -> list[str]:
             if name == "rules" and "granularity" in unknown and job.rules.granularity == "operator":
                 unknown.remove("granularity")
             found += [f"{name}.{one}" for one in unknown]
-        elif name not in _ELSEWHERE:
+        elif name not in _ELSEWHERE and not (name == "backend_python" and by_flow):
             found.append(name)
     return [f"{name} of the recipe has no effect: executorch does not support it" for name in found]
 

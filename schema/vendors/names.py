@@ -5,7 +5,13 @@ from __future__ import annotations
 import difflib
 
 from schema.backends import partitioners
-from schema.vendors.table import Vendor, vendor_called, with_partitioner, with_quantizer
+from schema.vendors.table import (
+    Vendor,
+    vendor_called,
+    with_flow,
+    with_partitioner,
+    with_quantizer,
+)
 
 
 def partitioner_aliases() -> tuple[str, ...]:
@@ -24,9 +30,15 @@ def partitioner_class(name: str) -> str:
 
 
 def is_partitioner(name: str) -> bool:
-    """Return whether a name is that of a partitioner, ours or a vendor's."""
+    """Return whether a name is that of a partitioner, ours or a vendor's, or of a flow."""
     own = any(name in (one.alias, one.class_name) for one in partitioners())
-    return own or partitioner_vendor(name) is not None
+    return own or partitioner_vendor(name) is not None or flow_vendor(name) is not None
+
+
+def flow_vendor(text: str) -> Vendor | None:
+    """Return the vendor whose flow ``NAME[:option=value…]`` names, else None."""
+    found = vendor_called(text.partition(":")[0])
+    return found if found is not None and found.flow else None
 
 
 def partitioner_vendor(name: str) -> Vendor | None:
@@ -40,9 +52,12 @@ def partitioner_vendor(name: str) -> Vendor | None:
 def unknown_partitioner(name: str) -> str:
     """Return the error for a name that no partitioner has, with what is close or available."""
     found = vendor_called(name)
+    if found is not None and found.flow:
+        return f"{found.alias} has no partitioner: its passes compile the whole program"
     if found is not None:
         return f"{found.alias} has no partitioner: {found.works}"
-    known = (*partitioner_aliases(), *(one.class_name for one in partitioners()))
+    flows = (one.alias for one in with_flow())
+    known = (*partitioner_aliases(), *flows, *(one.class_name for one in partitioners()))
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
     return f"unknown partitioner {name!r}; {hint}"

@@ -20,6 +20,7 @@ class Vendor:
         hardware: that it is for
         place: dotted name of its partitioner in the package, empty without one
         make: dotted name of our function that reads options and creates the partitioner
+        flow: dotted name of our function that creates its flow, where it has one and no partitioner
         also: other spellings of the alias
         needs: without which it cannot be used
         packages: requirements for pip, empty if they cannot be had from the package index
@@ -39,6 +40,7 @@ class Vendor:
     hardware: str
     place: str = ""
     make: str = ""
+    flow: str = ""
     also: tuple[str, ...] = ()
     needs: tuple[VendorNeed, ...] = ()
     packages: tuple[str, ...] = ()
@@ -212,11 +214,12 @@ VENDORS: tuple[Vendor, ...] = (
         "",
         "Cortex-M",
         "Arm Cortex-M0 to M85, by CMSIS-NN",
+        flow=f"{_M}cortex_m:flow",
         also=("cortexm", "cortex_m"),
-        needs=(_PACKAGE, VendorNeed(f"{_HOME}cortex_m")),
-        packages=("executorch",),
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}cortex_m"), _TOSA),
+        packages=_ARM,
         quantizer=f"{_M}arm:cortex_m_quantizer",
-        works="its operators are plain instructions; it has no partitioner",
+        works="compile; its operators are plain instructions, which run here bit by bit",
         traps=("convolutions need channels-last inputs",),
     ),
     Vendor(
@@ -224,10 +227,12 @@ VENDORS: tuple[Vendor, ...] = (
         "",
         "Cadence",
         "Xtensa HiFi4, HiFi5, Fusion G3 and Vision",
+        flow=f"{_M}cadence:flow",
         needs=(_PACKAGE, VendorNeed(f"{_HOME}cadence")),
         packages=("executorch",),
-        works="its operators are plain instructions; it has no partitioner",
-        traps=("the flow of release 1.5 needs Python 3.12",),
+        quantizer=f"{_M}cadence:quantizer",
+        works="compile; its operators are plain instructions, which run here bit by bit",
+        traps=("its quantizer and its fusion belong together: compile with both",),
     ),
     Vendor(
         "mps",
@@ -411,6 +416,11 @@ def takes_integers_only(backend_id: str) -> bool:
 def with_partitioner() -> tuple[Vendor, ...]:
     """Return the vendors that have a partitioner."""
     return tuple(one for one in VENDORS if one.place)
+
+
+def with_flow() -> tuple[Vendor, ...]:
+    """Return the vendors whose passes compile a whole program, without a partitioner."""
+    return tuple(one for one in VENDORS if one.flow)
 
 
 def with_quantizer() -> tuple[Vendor, ...]:

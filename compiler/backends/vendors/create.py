@@ -16,7 +16,9 @@ _MODULES: dict[str, Any] = {}  # of this room, by name
 
 def load_creators() -> None:
     """Import every module that the table names, for a process that forgets our names."""
-    places = {place for one in VENDORS for place in (one.make, one.quantizer, one.operators)}
+    places = {
+        place for one in VENDORS for place in (one.make, one.flow, one.quantizer, one.operators)
+    }
     for place in filter(None, places):
         _function(place)
 
@@ -31,6 +33,14 @@ def create_partitioner_of(vendor: Vendor, options: Mapping[str, Any]) -> Any:  #
     Raises: VendorError
     """
     return _created(vendor, vendor.make, vendor.alias, options)
+
+
+def create_flow_of(vendor: Vendor, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return the flow of a vendor.
+
+    Raises: VendorError
+    """
+    return _created(vendor, vendor.flow, vendor.alias, options)
 
 
 def create_quantizer_of(vendor: Vendor, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
@@ -53,7 +63,7 @@ def options_of(vendor: Vendor, place: str = "") -> dict[str, tuple[str, ...]]:
     Raises: VendorError if the vendor's compiler is not here
     """
     given = VendorOptions(vendor.alias, {})
-    _reading(vendor, place or vendor.make, given)
+    _reading(vendor, place or vendor.make or vendor.flow, given)
     return given.known
 
 

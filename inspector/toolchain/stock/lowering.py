@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from inspector.toolchain.stock.flows import flow_of, lowered_by
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make, takes
 from inspector.toolchain.stock.partitioning import Partitioned, steered
@@ -34,6 +35,9 @@ def lowered(
     """
     exir = part("exir")
     part_or_none(_QUANTIZED)
+    flow = flow_of(job)
+    if flow is not None:
+        return lowered_by(flow, programs, constants, job, notify)
     more = {"constant_methods": dict(constants)} if constants else {}
     found = {method: Partitioned() for method in programs}
     if not job["partitioners"]:
@@ -92,7 +96,8 @@ def _report_stages(start: float, found: Mapping[str, Partitioned], notify: Say) 
 def emitted(edge: Any, job: Mapping[str, Any], notify: Say) -> Any:  # noqa: ANN401
     """Return the program, planned and emitted by the package."""
     exir = part("exir")
-    given: dict[str, Any] = {}
+    flow = flow_of(job)
+    given: dict[str, Any] = {} if flow is None else flow.emission()
     if job["external_constants"]:
         given["external_constants"] = True
     given.update(job["backend_config"])

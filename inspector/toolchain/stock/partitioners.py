@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from compiler.backends.vendors.create import VendorError, create_partitioner_of, load_creators
+from compiler.backends.vendors.create import (
+    VendorError,
+    create_flow_of,
+    create_partitioner_of,
+    load_creators,
+)
 from inspector.toolchain.stock.package import StockError
-from schema.vendors.names import partitioner_vendor
-from schema.vendors.table import Vendor, vendor_called, with_partitioner
+from schema.vendors.names import flow_vendor, partitioner_vendor
+from schema.vendors.table import Vendor, vendor_called, with_flow, with_partitioner
 
 _CLASS = re.compile(r"^class (\w+)Partitioner\(", re.MULTILINE)
 _NOT_BACKENDS = ("test", "tests", "example")
@@ -72,6 +77,9 @@ def listed() -> Iterator[dict[str, Any]]:
         known_one = KnownPartitioner(one.alias, one.class_name, module)
         why = one.missing() or _why_not(known_one)
         yield _row(known_one, why or "")
+    for one in with_flow():
+        module = one.flow.partition(":")[0]
+        yield _row(KnownPartitioner(one.alias, one.class_name, module), one.missing())
     classes = {one.class_name for one in vendors}
     for one in known():
         if one.cls in classes:
@@ -123,8 +131,11 @@ def check(asked: Mapping[str, Any]) -> None:
     """
     name, options = str(asked["name"]), dict(asked["options"])
     vendor = _vendor(name)
+    flow = flow_vendor(name)
     if vendor is not None:
         _of_vendor(vendor, options)
+    elif flow is not None:
+        _flow(flow, options)
     elif ".py:" not in name:
         _check_options(name, _class_of(name), options)
 
@@ -136,6 +147,13 @@ def _vendor(name: str) -> Vendor | None:
 def _of_vendor(vendor: Vendor, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
     try:
         return create_partitioner_of(vendor, options)
+    except VendorError as error:
+        raise StockError(str(error)) from error
+
+
+def _flow(vendor: Vendor, options: Mapping[str, Any]) -> None:
+    try:
+        create_flow_of(vendor, options)
     except VendorError as error:
         raise StockError(str(error)) from error
 

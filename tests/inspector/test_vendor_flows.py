@@ -1,0 +1,138 @@
+"""Flows of vendors without a partitioner: what they compile equals their references."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from inspector.cli.main import main
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.job_checks import job_problems
+from inspector.toolchain.listing import own_partitioners
+from inspector.toolchain.stock.flows import verdicts
+from runtime import Runtime
+from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.vendors.names import flow_vendor, is_partitioner, partitioner_vendor
+
+NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
+_CORTEX = pytest.mark.skipif(
+    importlib.util.find_spec("tosa_serializer") is None, reason="tosa-tools is not installed"
+)
+_CHANNELS_LAST = """
+    last = torch.channels_last
+    inputs = tuple(x.to(memory_format=last) if x.dim() == 4 else x for x in inputs)
+    module = module.to(memory_format=last)"""
+
+
+def source(folder: Path, name: str, more: str = "") -> str:
+    path = folder / "net.py"
+    path.write_text(
+        "import importlib.util\nimport torch\n"
+        f"spec = importlib.util.spec_from_file_location('nets_of_backends', {str(NETS)!r})\n"
+        "nets = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(nets)\n"
+        f"def build():\n    module, inputs = nets.network({name!r}){more}\n"
+        "    return module, inputs\n"
+    )
+    return f"{path}:build"
+
+
+def compiled(folder: Path, asked: str, *options: str) -> dict[str, Any]:
+    target = folder / "out"
+    assert main(["compile", asked, "-o", str(target), *options]) == 0
+    return json.loads((target / "compile.json").read_text("utf-8"))
+
+
+def check(folder: Path, name: str) -> None:
+    """Check that a program gives what the vendor's references gave for the stock program."""
+    inputs, expected = torch.load(NETS.with_name(f"{name}.pt"))
+    program = Runtime.get().load_program((folder / "out" / "model.pte").read_bytes())
+    made: Any = program.load_method("forward").execute(inputs)
+    assert all(map(torch.equal, made, expected))
+    assert len(made) == len(expected)
+
+
+def test_flow_has_names_like_a_partitioner_and_is_named_alone() -> None:
+    assert is_partitioner("cortex-m")
+    assert is_partitioner("cadence")
+    assert partitioner_vendor("cortex-m") is None
+    assert flow_vendor("cortexm:target=cortex-m4") is flow_vendor("cortex-m")
+    assert flow_vendor("xnnpack") is None
+    rows = [one for one in own_partitioners() if one["alias"] in ("cortex-m", "cadence")]
+    assert [one["alias"] for one in rows] == ["cortex-m", "cadence"]
+    job = CompileJob(Source("m.py", "m"), partitioners=("cadence", "xnnpack"))
+    (problem,) = job_problems(job)
+    assert problem.path == "partitioners"
+    assert problem.sentence == "cadence compiles the whole program, so it is named alone"
+
+
+def test_verdicts_tell_what_became_of_each_node() -> None:
+    def call(node: str, operator: str, handle: int) -> dict[str, Any]:
+        return {"node": node, "operator": operator, "debug_handle": handle, "source": ""}
+
+    before = [
+        call("q", "quantized_decomposed.quantize_per_tensor.default", 1),
+        call("linear", "aten.linear.default", 2),
+        call("sin", "aten.sin.default", 3),
+    ]
+    after = [call("x", "cortex_m.quantized_linear.default", 2), call("y", "aten.sin.default", 3)]
+    found = verdicts(before, after, "cortex-m", "cortex_m")
+    assert [one["outcome"] for one in found] == [
+        NodeOutcome.DECOMPOSED,
+        NodeOutcome.DELEGATED,
+        NodeOutcome.NO_RULE,
+    ]
+    assert "cortex_m.quantized_linear.default" in found[1]["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("name", "network", "options"),
+    [
+        ("cadence_m1", "m1", ("--partitioner", "cadence")),
+        ("cadence_m1_int8", "m1", ("--partitioner", "cadence", "--quantize", "cadence")),
+        ("cadence_attention", "attention", ("--partitioner", "cadence:mode=default:mem_algo=0")),
+    ],
+)
+def test_cadence_computes_what_its_references_do(
+    name: str, network: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    report = compiled(tmp_path, source(tmp_path, network), *options)
+    check(tmp_path, name)
+    taken = report["verdicts"]["forward"].get(NodeOutcome.DELEGATED.value, 0)
+    assert (taken > 0) == (network == "m1")  # the attention has plain operators only
+    assert "vendor passes" in [one["stage"] for one in report["stages"]]
+    assert (tmp_path / "out" / "model.etrecord").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+def test_option_that_a_flow_lacks_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = source(tmp_path, "m1")
+    target = str(tmp_path / "out")
+    assert main(["compile", asked, "-o", target, "--partitioner", "cadence:mode=fast"]) != 0
+    words = capsys.readouterr().err
+    assert "mode cannot be 'fast'; available: minimal, default, size" in words
+
+
+@_CORTEX
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.vendor
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["m1", "convs"])
+def test_cortex_m_computes_what_its_references_do(name: str, tmp_path: Path) -> None:
+    asked = source(tmp_path, name, _CHANNELS_LAST)
+    options = ("--partitioner", "cortex-m", "--quantize", "cortex-m")
+    report = compiled(tmp_path, asked, *options)
+    check(tmp_path, f"cortexm_{name}_int8")
+    assert report["verdicts"]["forward"][NodeOutcome.DELEGATED.value] > 0
