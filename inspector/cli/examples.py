@@ -111,6 +111,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope run model.pte -o run --runs 20 --warmup 3 --threads 1 --no-trace",
         "etscope run model.pte -o run --debug-level intermediate --record model.etrecord",
         "etscope run model.bpte -o run --bundled 2",
+        "etscope run stream.pte -o run --sequence data.py:chunks",
         "etscope run model.pte -o run --library operators.py",
         "etscope run model.pte -o run --toolchain executorch --toolchain-python ~/et/bin/python",
     ),

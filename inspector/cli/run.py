@@ -40,7 +40,14 @@ from inspector.jobs.messages import STOP
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
-from inspector.tables.runs import described, threads_table, threads_text, times_table
+from inspector.recipes.data_source import EXPECTED, data_source
+from inspector.tables.runs import (
+    described,
+    sequence_table,
+    threads_table,
+    threads_text,
+    times_table,
+)
 from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
 from schema.errors import Issue, Severity
@@ -115,6 +122,12 @@ def _add_inputs(parser: ArgumentParser) -> None:
         const="0",
         metavar="CASE|FILE.bpte",
         help="use the inputs of a bundled case; default: case 0 of the program itself",
+    )
+    parser.add_argument(
+        "--sequence",
+        default="",
+        metavar="FOLDER|FILE.py:NAME",
+        help="other inputs each call, in one timed pass that keeps the state of the program",
     )
     parser.add_argument(
         "--case", type=count_or_none, metavar="N", help="which bundled case; default: 0"
@@ -215,6 +228,7 @@ def _job(options: Namespace) -> RunJob:
         check_known(options.device)
     if case is not None and options.inputs is not None:
         raise CommandError("--inputs and --bundled both name inputs", USAGE)
+    _check_sequence(options)
     return RunJob(
         program=program,
         method=options.method,
@@ -241,7 +255,28 @@ def _job(options: Namespace) -> RunJob:
         print_output=options.print_output,
         device=options.device,
         tidy=options.tidy,
+        sequence=options.sequence,
     )
+
+
+def _check_sequence(options: Namespace) -> None:
+    """Refuse what a sequence, which runs once, has no place for."""
+    if not options.sequence:
+        return
+    others = {
+        "--inputs": options.inputs,
+        "--bundled": options.bundled,
+        "--case": options.case is not None,
+        "--runs": options.runs,
+        "--warmup": options.warmup,
+        "--debug-level": options.debug_level != DEBUG_LEVELS[0],
+        "--threads sweep": options.threads == 0,
+        "--toolchain": bool(options.toolchain),
+        "--device": bool(options.device),
+    }
+    named = [name for name, value in others.items() if value is not None and value is not False]
+    if named:
+        raise CommandError(f"--sequence cannot be combined with {', '.join(named)}", USAGE)
 
 
 def _bundled(options: Namespace) -> tuple[str, str, int | None]:
@@ -263,6 +298,10 @@ def _check_files(job: RunJob) -> None:
     """
     files = [job.program, job.bundle, job.record, *job.data_files, *job.libraries]
     check_inputs(job.inputs)
+    if job.sequence:
+        check_inputs(job.sequence)
+        if data_source(job.sequence).generated:
+            raise CommandError(f"--sequence: {EXPECTED}", USAGE)
     for path in files:
         if path:
             check_there(path)
@@ -274,6 +313,8 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     issues = [Issue(Severity.ERROR, folder, failure)] if failure else []
     issues += [Issue(Severity.WARNING, folder, text) for text in report.get("warnings", ())]
     tables = (shown(times_table(report)),)
+    if report.get("calls"):
+        tables = (shown(sequence_table(report), "calls"),)
     if report.get("thread_sweep"):
         tables = (shown(threads_table(report), "threads"), *tables)
     return Answer(
@@ -293,6 +334,8 @@ def _threads(count: int | None) -> str:
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
     times = report["run_ms"] or [report["first_run_ms"] or 0.0]
+    if calls := report.get("calls"):
+        times = [one["ms"] for one in calls]
     total = f"{sum(times):.6g} ms"
     tool = report["toolchain"]["name"]
     by = f" by {report['where']}" if toolchain_named(tool).has_interpreter else ""

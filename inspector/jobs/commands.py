@@ -122,6 +122,7 @@ def _run(job: RunJob) -> list[str]:
                 ("print-output", _unless(job.print_output, usual.print_output)),
                 ("device", job.device),
                 ("tidy", job.tidy),
+                ("sequence", job.sequence),
             ]
         ),
     ]

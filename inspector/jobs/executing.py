@@ -69,6 +69,8 @@ class RunJob:
             ten elements) or all
         device: name of the device it runs on, empty for this machine
         tidy: whether what was pushed to the device is removed afterwards
+        sequence: data source whose items are the inputs of one call each, in one pass that keeps
+            the state; empty for the same inputs each run
     """
 
     program: str
@@ -97,6 +99,7 @@ class RunJob:
     print_output: str = PRINTED[0]
     device: str = ""
     tidy: bool = False
+    sequence: str = ""
 
     @property
     def logs_values(self) -> bool:

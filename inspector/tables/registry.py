@@ -92,6 +92,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
         TableEntry("thread-times", "a number of threads", "runs:thread_times", TableSubject.FOLDER),
+        TableEntry("calls", "a call of a sequence", "runs:call_times", TableSubject.FOLDER),
         TableEntry("disk", "a folder that a job wrote", "disk:disk", TableSubject.FOLDER),
         TableEntry("jobs", "a job of the window", "jobs:jobs", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),

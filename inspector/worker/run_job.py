@@ -27,6 +27,7 @@ from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
+from inspector.worker.sequence import run_calls
 from inspector.worker.tasks import Task
 from runtime import DebugFilter, EventTracer, Method, Program, Runtime
 from runtime.program.loading import read
@@ -120,6 +121,8 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     program, method = _loaded(job, recording, measured, notify)
+    if job.sequence:
+        return _run_sequence(job, task, recording, measured, (program, method))
     inputs = inputs_of(job, program, method.name)
     if job.logs_values:
         recording.hold_inputs(inputs)
@@ -156,6 +159,38 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
                 raise
             report["trace"] |= recording.drop_traces(error.reason)
             return _written(report, folder)
+
+
+def _run_sequence(
+    job: RunJob,
+    task: Task,
+    recording: Recording,
+    measured: _Measured,
+    loaded: tuple[Program, Method],
+) -> dict[str, Any]:
+    """Run once with each of several inputs; the state goes from one call to the next."""
+    program, method = loaded
+    measured.loaded_bytes = resident_bytes()
+    plan = program.file.plan(method.name)
+    with timed_stage(task.notify, "run", method.name):
+        measured.memory.begin()
+        calls = run_calls(job.sequence, method, plan, recording.timed, task)
+        measured.memory.end("first_run")
+    first, *later = (one["ms"] for one in calls)
+    measured.first_ms = first
+    times, none = tuple(later), ()
+    stopped = task.stop.is_asked()
+    timed, bare = (times, none) if job.records_times else (none, times)
+    measured.passes = Passes(timed=timed, bare=bare, stopped=stopped)
+    with timed_stage(task.notify, "write"):
+        outputs = method.get_outputs()
+        trace = recording.write(outputs)
+        report = _report(job, method, ([], outputs), measured)
+        report |= {"inputs": calls[-1]["inputs"], "calls": calls}
+        report["trace"] = {"recorded": job.traced, **trace}
+        if stopped:
+            report["warnings"] = [f"stopped after {plural(len(calls), 'call')}"]
+        return _written(report, task.folder)
 
 
 def _loaded(
@@ -204,6 +239,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
     return {
         "inputs": job.inputs if job.case is None else "bundled",
         "case": job.case,
+        **({"sequence": job.sequence} if job.sequence else {}),
         "seed": job.seed,
         "runs": job.runs,
         "warmup": job.warmup,

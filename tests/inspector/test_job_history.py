@@ -188,6 +188,7 @@ def test_command_of_a_compile_compiles_the_same() -> None:
         RunJob("m.bpte", case=0, record="m.etrecord", data_files=("a.ptd",), traced=False),
         RunJob("m.pte", case=2, bundle="m.bpte", engine="torch", sweep_threads=True, seed=7),
         RunJob("m.pte", toolchain="executorch", python="/opt/python", print_output="all"),
+        RunJob("m.pte", sequence="data.py:words"),
     ],
 )
 def test_command_of_a_run_runs_the_same(job: RunJob) -> None:
