@@ -184,6 +184,13 @@ class Commands:
         """Switch reloading of changed files on or off."""
         self._controller.set_watch(not self._controller.watching)
 
+    def locate_files(self) -> None:
+        """Ask for the folder with the files that a workspace misses."""
+        title = "Folder with the files of the workspace"
+        folder = self._paths.open_folder(self._parent, title)
+        if folder:
+            self._controller.locate_files(Path(folder))
+
     def save_workspace(self) -> None:
         """Save to the file of the workspace, else ask for one."""
         if self._controller.workspace_path is None:

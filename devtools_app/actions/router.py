@@ -33,6 +33,7 @@ class Router:
             requests.Reload: lambda one: controller.reload((one.session,), partial=one.partial),
             requests.ChooseTicks: lambda one: controller.choose_ticks(one.session, one.unit),
             requests.ChooseFiles: self._choose_files,
+            requests.LocateFiles: lambda _one: commands.locate_files(),
             requests.ShowSession: lambda one: controller.show(one.session),
             requests.CompareSessions: self._compare,
             requests.CloseSession: lambda one: controller.close(one.session),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import show_session
-from devtools_app.state.variants import joined
+from devtools_app.state.variants import History, joined
 from devtools_app.state.workspace import Workspace
 
 
@@ -19,18 +19,23 @@ class Restoring:
         workspace: content of the file
         path: the file
         names: id of a session in the workspace -> its id in the window
+        opened: sessions of it that were opened before the files of others were located
+        first: number of variants that the window had made before the workspace; -1 before it is in
     """
 
     workspace: Workspace
     path: Path
     names: dict[str, str] = field(default_factory=dict[str, str])
+    opened: frozenset[str] = frozenset()
+    first: int = -1
 
 
 def restored_state(state: State, restoring: Restoring) -> State:
     """Return the state as the workspace describes it, with its session ids mapped to ours."""
     workspace, names = restoring.workspace, restoring.names
-    notes = {names[key]: text for key, text in workspace.notes.items() if key in names}
-    marks = [_renamed(mark, names) for mark in workspace.bookmarks if mark.place.session in names]
+    new = {key: name for key, name in names.items() if key not in restoring.opened}
+    notes = {new[key]: text for key, text in workspace.notes.items() if key in new}
+    marks = [_renamed(mark, new) for mark in workspace.bookmarks if mark.place.session in new]
     slots = {mark.slot for mark in marks}
     others = tuple(mark for mark in state.bookmarks if mark.slot not in slots)
     state = replace(
@@ -43,7 +48,7 @@ def restored_state(state: State, restoring: Restoring) -> State:
         split_view=workspace.split_view,
         overlay=workspace.overlay,
         filter_text=workspace.filter_text,
-        history=joined(state.history, workspace.history, names),
+        history=_with_history(state, restoring),
     )
     current = names.get(workspace.current)
     if current is None:
@@ -53,6 +58,27 @@ def restored_state(state: State, restoring: Restoring) -> State:
     if session is None or workspace.method not in session.methods:
         return state
     return replace(state, method=workspace.method, selection=workspace.selection)
+
+
+def _with_history(state: State, restoring: Restoring) -> History:
+    """Return the variants of the window with those of the workspace, which are there once only."""
+    history, workspace, names = state.history, restoring.workspace, restoring.names
+    new = {key: name for key, name in names.items() if key not in restoring.opened}
+    if restoring.first < 0:
+        restoring.first = history.created
+        return joined(history, workspace.history, names)
+    moved = {one.id + restoring.first: one for one in workspace.history.variants}
+    variants = tuple(
+        replace(
+            one,
+            files=moved[one.id].files,
+            session=one.session or new.get(moved[one.id].session, ""),
+        )
+        if one.id in moved
+        else one
+        for one in history.variants
+    )
+    return replace(history, variants=variants)
 
 
 def absent_part(restoring: Restoring) -> Workspace:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
+from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
 from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
 from devtools_app.sessions.rereading import Patience, kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
 from devtools_app.state.panel_layout import PanelLayouts
-from devtools_app.state.requests import ChooseTicks, Notice, OpenAlone, Reload
+from devtools_app.state.relocation import missing_paths, relocated, session_paths
+from devtools_app.state.requests import ChooseTicks, LocateFiles, Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -74,6 +76,9 @@ class SessionController(QObject):
         self._file = settings_file
         self._settings = settings_file.load()
         self._restoring: Restoring | None = None
+        self._partial: Restoring | None = None  # workspace with sessions that could not be opened
+        self._relocating = Latest("locating files", self)
+        self._relocating.ready.connect(self._located)
         self._absent = Workspace()
         self._watch_now = False
         self._tick_now = ""
@@ -284,8 +289,32 @@ class SessionController(QObject):
         if not workspace.sessions:
             self.noticed.emit(Notice(f"The workspace {path.name} names no files.", "warning"))
             return
-        self._restoring = Restoring(workspace, path)
-        targets = tuple(OpenTarget(paths, label=name) for name, paths in workspace.sessions)
+        self._restore(Restoring(workspace, path))
+
+    def locate_files(self, folder: Path) -> None:
+        """Open the sessions of the last workspace that lack files, from below a folder."""
+        last = self._partial
+        if last is not None:
+            self._relocating.submit(lambda token: relocated(last.workspace, folder, token.check))
+
+    def _located(self, workspace: Workspace) -> None:
+        last = self._partial
+        if last is None:
+            return
+        if workspace == last.workspace:
+            text = "None of the files was found there, or several that are equally likely."
+            self.noticed.emit(Notice(text, "warning", offers=(_LOCATE,)))
+            return
+        opened = frozenset(last.names)
+        self._restore(replace(last, workspace=workspace, names=dict(last.names), opened=opened))
+
+    def _restore(self, restoring: Restoring) -> None:
+        """Open the sessions of a workspace that are not open yet."""
+        self._restoring = restoring
+        sessions = restoring.workspace.sessions
+        targets = tuple(
+            OpenTarget(paths, label=name) for name, paths in sessions if name not in restoring.names
+        )
         self.opener.open(targets, self.preferences.session_options)
 
     def save_workspace(self, path: Path, layouts: PanelLayouts) -> bool:
@@ -304,6 +333,7 @@ class SessionController(QObject):
     def shut_down(self) -> None:
         """Stop reading and watching."""
         self._watcher.set_on(False)
+        self._relocating.close()
         self.opener.shut_down()
 
     def _start(self, targets: tuple[OpenTarget, ...]) -> None:
@@ -325,6 +355,7 @@ class SessionController(QObject):
         if restoring is not None:
             state = restored_state(state, restoring)
             self._absent = absent_part(restoring)
+            self._partial = restoring if self._absent.sessions else None
         elif len(new) > 1:  # as one reads: the first is what the others are compared with
             state = show_session(state, new[0])
         self._store.put(state)
@@ -383,7 +414,10 @@ class SessionController(QObject):
         self.put_settings(settings)
         for loss in self._losses.values():
             self.noticed.emit(loss)
-        if failed:
+        lost = missing_paths(session_paths(self._absent)) if restoring is not None else ()
+        if lost:
+            self.noticed.emit(_not_found(lost, failed))
+        elif failed:
             sentences = "\n".join(result.error for result in failed)
             self.noticed.emit(Notice(sentences, "error"))
         elif len(results) == 1 and not self._losses:
@@ -414,10 +448,24 @@ class SessionController(QObject):
         self.noticed.emit(Notice(text, offers=(("Only this file", OpenAlone(chosen)),)))
 
 
+_NAMED = 3  # files
+_LOCATE = ("Locate folder…", LocateFiles())
 _UNITS = ("ns", "us", "ms", "cycles")
 _ASSUMED = (
     "The trace does not name the unit of its ticks; ns is assumed. What did its runtime count?"
 )
+
+
+def _not_found(lost: tuple[str, ...], failed: list[Loaded]) -> Notice:
+    """Return the question for the folder of the files of a workspace that were not found."""
+    names = ", ".join(Path(path).name for path in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    text = (
+        f"Files of the workspace were not found: {names}{more}. All that are below the folder you"
+        " locate are opened; sessions without their files stay in the workspace."
+    )
+    others = [one.error for one in failed if not missing_paths(one.target.paths)]
+    return Notice("\n".join((text, *others)), "warning", "\n".join(lost), (_LOCATE,))
 
 
 def _are_values(paths: tuple[str, ...]) -> bool:

@@ -102,6 +102,11 @@ class TrustCode:
 
 
 @dataclass(frozen=True, slots=True)
+class LocateFiles:
+    """Ask for the folder with the files of the last workspace that were not found."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChooseFiles:
     """Ask the user for files and open them; with ``beside`` they join the session shown."""
 
@@ -292,6 +297,7 @@ Request = (
     | OpenPaths
     | OpenVariant
     | ChooseFiles
+    | LocateFiles
     | ShowSession
     | CompareSessions
     | CloseSession
