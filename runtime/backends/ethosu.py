@@ -23,6 +23,10 @@ _WHY = (
     "a command stream runs on its hardware only, and no record has the TOSA graph of it "
     "(ETScope's compiler keeps it)"
 )
+_REMEDY = (
+    "Open the program together with the record of its compile, or compile it by ETScope: "
+    "`etscope compile SOURCE --partitioner ethos-u`."
+)
 
 
 class EthosUBackend(GraphBackend):
@@ -45,8 +49,8 @@ class EthosUBackend(GraphBackend):
         del processed
         graphs = sorted(name for name in context.kept if name.endswith(_GRAPH))
         if not graphs:
-            code = ErrorCode.DelegateInvalidCompatibility
-            raise DelegateError(code, _WHY, partition=context.partition)
+            code, partition = ErrorCode.NotSupported, context.partition
+            raise DelegateError(code, _WHY, partition=partition, remedy=_REMEDY)
         specs = tuple(compile_specs.items())
         payload = payloads.decode(TosaBackend.id, context.kept[graphs[0]], {}, specs)
         return GraphEngine(payload, self.table, context.partition)

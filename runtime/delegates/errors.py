@@ -29,7 +29,7 @@ class DelegateError(ExecutionError):
         debug_handle: of the operator that the node was lowered from, None if unknown
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts of the location
         self,
         code: ErrorCode,
         reason: str,
@@ -38,14 +38,14 @@ class DelegateError(ExecutionError):
         node: int | None = None,
         kind: str = "",
         debug_handle: int | None = None,
+        remedy: str | None = None,
     ) -> None:
         self.why = reason
         self.partition = partition
         self.node = node
         self.kind = kind
         self.debug_handle = debug_handle
-        remedy = None
-        if code is ErrorCode.DelegateInvalidCompatibility:
+        if remedy is None and code is ErrorCode.DelegateInvalidCompatibility:
             remedy = _OF_PAYLOAD if node is None else _KEEP_OUT
         super().__init__(code, f"{self._place()}: {reason}", remedy=remedy)
 

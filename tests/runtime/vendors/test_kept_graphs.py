@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from runtime import ExecutionError, Runtime
+from runtime import ErrorCode, ExecutionError, Runtime
 from schema import etrecord
 from schema.origins import ValueOrigin
 from tests.architecture.tree import ROOT
@@ -40,8 +40,11 @@ def test_a_command_stream_runs_node_by_node() -> None:
 
 
 def test_without_its_record_it_is_refused_with_the_reason() -> None:
-    with pytest.raises(ExecutionError, match="no record has the TOSA graph"):
+    with pytest.raises(ExecutionError, match="no record has the TOSA graph") as refused:
         Runtime().load_program(PROGRAM).load_method("forward")
+    assert refused.value.code == ErrorCode.NotSupported
+    assert "etscope compile SOURCE --partitioner ethos-u" in refused.value.remedy
+    assert "--guard" not in str(refused.value)
 
 
 def test_the_record_has_the_files_of_the_vendors_tools() -> None:
