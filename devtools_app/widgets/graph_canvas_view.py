@@ -18,6 +18,7 @@ from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.graph_canvas_paint import GraphDrawing, Marks
 from devtools_app.widgets.graph_canvas_pick import NOTHING
+from devtools_app.widgets.graph_canvas_style import GraphLook
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.minimap import LARGEST_MAP, Minimap
@@ -55,12 +56,17 @@ class GraphView(ZoomCanvas):
         self.legend = Legend(colours, self)
         self.minimap = Minimap(colours, self)
         self.minimap.hide()
-        self.minimap.moved.connect(self._centre_on_point)
+        self.minimap.moved.connect(self.centre_on_point)
 
     @property
     def placed(self) -> Placed | None:
         """Return the graph shown."""
         return self._placed
+
+    @property
+    def look(self) -> GraphLook | None:
+        """Return what is drawn, None for nothing."""
+        return None if self._drawing is None else self._drawing.look
 
     @property
     def overlay(self) -> GraphOverlay:
@@ -218,11 +224,12 @@ class GraphView(ZoomCanvas):
             caption = f"{shown:,} of {total:,}" + (" nodes" if total < 1000 else "")
             percent = self._camera.sx * 100
             caption += f" · {percent:.0f} %" if percent >= 10 else f" · {percent:.1f} %"
-            view = self._view()
+            view = self.visible_part()
             self.minimap.set_view(*view, caption)
             self.minimap.setVisible(self._needs_map(placed, view))
 
-    def _view(self) -> tuple[float, float, float, float]:
+    def visible_part(self) -> tuple[float, float, float, float]:
+        """Return left, top, right and bottom of what is visible, in coordinates of the graph."""
         room = self.room()
         return self._camera.view(room.width(), room.height())
 
@@ -281,13 +288,13 @@ class GraphView(ZoomCanvas):
         if placed is None or item < 0 or not np.isfinite(placed.boxes[item, 0]):
             return
         x, y, width, height = placed.boxes[item].tolist()
-        left, top, right, bottom = self._view()
+        left, top, right, bottom = self.visible_part()
         margin = 24 / self._camera.sx
         inside_x = left + margin <= x and x + min(width, right - left) <= right
         inside_y = top + margin <= y and y + min(height, 60.0) <= bottom - margin
         if not (inside_x and inside_y):
             tall = min(height, 200.0)
-            self._centre_on_point(x + width / 2, y + tall / 2)
+            self.centre_on_point(x + width / 2, y + tall / 2)
 
     @override
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
@@ -295,7 +302,8 @@ class GraphView(ZoomCanvas):
         at = at or QPointF(room.width() / 2, room.height() / 2)
         self.set_camera(self._camera.zoomed(factor, at.x(), at.y(), self._limits()))
 
-    def _centre_on_point(self, x: float, y: float) -> None:
+    def centre_on_point(self, x: float, y: float) -> None:
+        """Show a place of the graph in the middle."""
         room = self.room()
         self.set_camera(self._camera.centred(x, y, room.width(), room.height()))
 

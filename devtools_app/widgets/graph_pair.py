@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
@@ -12,10 +16,13 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING
 from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.minimap import Minimap
+
+_WIDE, _EDGE = 640, 8  # pixels from which a map has room beside both graphs; around it
 
 
 class GraphPairView(QWidget):
-    """Shows two aligned graphs below their titles, with one legend.
+    """Shows two aligned graphs below their titles, with one legend and one map.
 
     Attributes:
         chosen: (side, name of the node) chosen by the user; an empty name when deselected
@@ -37,16 +44,25 @@ class GraphPairView(QWidget):
         self.canvases = (GraphCanvas(theme.canvas), GraphCanvas(theme.canvas))
         self.titles = (ElidedLabel(), ElidedLabel())
         self.legend = Legend(theme.canvas, line=True)
+        self.minimap = Minimap(theme.canvas)
+        self.minimap.setAccessibleName("Map of both graphs")
+        self.minimap.moved.connect(self.canvases[0].centre_on_point)
+        self._map_room = _beside(self.minimap)
         halves = QSplitter(Qt.Orientation.Horizontal)
         halves.setChildrenCollapsible(False)
         halves.setHandleWidth(1)
         for side in (0, 1):
             halves.addWidget(self._half(side))
         halves.setSizes([1, 1])
+        halves.splitterMoved.connect(lambda _at, _index: self._show_map())
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(halves, 1)
+        row = QHBoxLayout()
+        row.setSpacing(0)
+        row.addWidget(halves, 1)
+        row.addWidget(self._map_room)
+        layout.addLayout(row, 1)
         layout.addWidget(self.legend)
         theme.changed.connect(self._restyle)
 
@@ -76,6 +92,7 @@ class GraphPairView(QWidget):
         self.legend.set_colours(self._theme.canvas)
         for canvas in self.canvases:
             canvas.set_colours(self._theme.canvas)
+        self._draw_map()
 
     def show_pair(
         self, drawn: DrawnPair, titles: tuple[str, str], anchor: ClusterPath | None = None
@@ -91,12 +108,44 @@ class GraphPairView(QWidget):
             self.titles[side].setText(titles[side])
         self._following = False
         self.legend.set_entries(drawn.legend)
+        self._draw_map()
 
     def clear(self) -> None:
         """Show nothing."""
         self._drawn = None
         for canvas in self.canvases:
             canvas.set_graph(None)
+        self._map_room.hide()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_map()
+
+    def _draw_map(self) -> None:
+        """Draw the boxes of both graphs into the map."""
+        looks = [canvas.look for canvas in self.canvases]
+        one, two = looks
+        if self._drawn is None or one is None or two is None:
+            self._map_room.hide()
+            return
+        both = replace(one, boxes=one.boxes + two.boxes, regions=one.regions + two.regions)
+        placed = self._drawn.placed
+        self.minimap.set_graph(both, (placed.width, placed.height), self._theme.canvas)
+        self._show_map()
+
+    def _show_map(self) -> None:
+        """Show the part in view, or no map where all of both is in view."""
+        drawn = self._drawn
+        if drawn is None:
+            return
+        placed = drawn.placed
+        left, top, right, bottom = self.canvases[0].visible_part()
+        shown, total = len(placed.nodes), len(placed.scene.names)
+        caption = f"{shown:,} of {total:,} · {self.canvases[0].camera.sx * 100:.0f} %"
+        self.minimap.set_view(left, top, right, bottom, caption)
+        whole = left <= 0 and top <= 0 and right >= placed.width and bottom >= placed.height
+        self._map_room.setVisible(not whole and self.width() >= _WIDE)
 
     def fit(self) -> None:
         """Show the whole of both."""
@@ -129,6 +178,7 @@ class GraphPairView(QWidget):
         self._following = True
         self.canvases[1 - side].set_camera(self.canvases[side].camera)
         self._following = False
+        self._show_map()
 
     def _chosen(self, side: int, name: str) -> None:
         placed = self.canvases[side].placed
@@ -143,3 +193,14 @@ class GraphPairView(QWidget):
         if other is not None and isinstance(path, tuple):
             item = other.node_count + other.scene.tree.index[path]
             self.canvases[1 - side].mark_item(item)
+
+
+def _beside(minimap: Minimap) -> QWidget:
+    """Return a column with a map at its foot."""
+    column = QWidget()
+    layout = QVBoxLayout(column)
+    layout.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
+    layout.addStretch(1)
+    layout.addWidget(minimap)
+    column.hide()
+    return column

@@ -204,3 +204,31 @@ def test_tools_have_words_where_there_is_room_and_icons_where_there_is_none(qtbo
     bench.settle()
     assert words[0].toolButtonStyle() == styles.ToolButtonTextOnly
     assert words[0].width() >= words[0].fontMetrics().horizontalAdvance("Open all")
+
+
+def test_one_map_stands_beside_both_and_moves_them(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    pane.resize(1200, 700)
+    choose(bench, pane, "A  ")
+    view = pane.beside.view
+    left, right = view.canvases
+    pane.close_all()
+    bench.settle()
+    left.fit()
+    bench.settle()
+    assert not view.minimap.isVisible()
+    pane.open_all()
+    bench.settle()
+    left.zoom(4.0)
+    bench.settle()
+    assert view.minimap.isVisible()
+    assert not left.minimap.isVisible()
+    assert view.minimap.geometry().width() + right.width() + left.width() <= view.width()
+    image = view.minimap.grab().toImage()
+    colours = {image.pixel(x, y) for x in range(20, 140, 4) for y in range(10, 130, 4)}
+    assert len(colours) > 2
+    before = left.camera
+    qtbot.mouseClick(view.minimap, Qt.MouseButton.LeftButton, pos=view.minimap.rect().center())
+    assert left.camera == right.camera != before
+    view.resize(600, 500)
+    assert not view.minimap.isVisible()  # both graphs need the room
