@@ -10,7 +10,7 @@ import io
 import json
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compiler.record.provenance import remember
@@ -136,18 +136,25 @@ def _name_registered(torch: Torch, tree: Json) -> None:
 
 
 def _check_registered(torch: Torch, tree: Json) -> None:
+    from runtime.kernels.vendors.functional import register_functional
+
     called = {(parts[2], parts[3]) for parts in (name.split(".") for name in _called(tree))}
-    missing = [
-        f"{space}::{name}"
-        for space, name in sorted(called)
-        if space != "higher_order" and not hasattr(getattr(torch.ops, space), name)
-    ]
+    register_functional(_unregistered(torch, called))
+    missing = [f"{space}::{name}" for space, name in _unregistered(torch, called)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise RebuildError(
             f"{', '.join(missing)} {verb} not registered in this process;"
             " load the library that does so (--library on the command line)"
         )
+
+
+def _unregistered(torch: Torch, called: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (space, name)
+        for space, name in sorted(called)
+        if space != "higher_order" and not hasattr(getattr(torch.ops, space), name)
+    ]
 
 
 def _called(tree: Json) -> Iterator[str]:

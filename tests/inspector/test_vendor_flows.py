@@ -136,3 +136,19 @@ def test_cortex_m_computes_what_its_references_do(name: str, tmp_path: Path) -> 
     report = compiled(tmp_path, asked, *options)
     check(tmp_path, f"cortexm_{name}_int8")
     assert report["verdicts"]["forward"][NodeOutcome.DELEGATED.value] > 0
+
+
+@pytest.mark.slow
+def test_gap_computes_the_vendors_operators_of_a_recorded_graph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(NETS.with_name(f"cadence_m1_int8.{kind}")) for kind in ("pte", "etrecord")]
+    run = str(tmp_path / "run")
+    assert main(["run", files[0], "-o", run, "--debug-level", "intermediate"]) == 0
+    capsys.readouterr()
+    assert main(["gap", *files, run, "--format", "json"]) == 0
+    words = capsys.readouterr().out
+    assert "not registered" not in words
+    (made,) = json.loads(words)["data"]["runs"]
+    assert made["coverage"]["compared"] >= 4
+    assert made["max_abs"] == 0
