@@ -48,6 +48,10 @@ _VIEWS: Mapping[str, str] = {
 }
 
 
+def _by_command(_entry: JobEntry, _job: object) -> str:
+    return "Jobs of this kind start from their own view or from a terminal: Copy as command."
+
+
 class JobRestart:
     """Starts jobs again; those of sessions need their sessions to be open."""
 
@@ -90,7 +94,8 @@ class JobRestart:
             question = Notice(text, "warning", offers=offers, decline="Do not run", leaves=True)
             self._window.notice(question)
             return
-        problem = self._starts[entry.kind](entry, job)
+        start = self._starts.get(entry.kind, _by_command)
+        problem = start(entry, job)
         if problem:
             self._window.notice(Notice(problem, "warning"))
         elif problem is not None:

@@ -8,17 +8,20 @@ import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
+from devtools_app.actions.job_restart import JobRestart
 from devtools_app.jobs.history import JobHistory
 from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.requests import JobAction, OpenSource
+from devtools_app.state.requests import JobAction, Notice, OpenSource
 from devtools_app.views.jobs import JobsView
 from devtools_app.views.log import LogView
 from devtools_app.widgets.log_panel import LogPanel, LogStore
@@ -369,4 +372,16 @@ def test_list_is_of_all_programs_or_of_the_open_ones(window, qtbot) -> None:
     view.scope.activated.emit(1)
     assert [view.table.rows.text(row, 2) for row in range(view.table.rows.length)] == [
         str(Path(*Path(program).parts[-2:]))
+    ]
+
+
+def test_jobs_that_the_window_does_not_start_again_say_what_does() -> None:
+    notices: list[Notice] = []
+    window: Any = SimpleNamespace(notice=notices.append)
+    services: Any = SimpleNamespace(jobs={})
+    restart = JobRestart(services, window)
+    entry: Any = SimpleNamespace(kind="llm_gap", id=1)
+    restart.start(entry, object())
+    assert [one.text for one in notices] == [
+        "Jobs of this kind start from their own view or from a terminal: Copy as command."
     ]
