@@ -26,6 +26,7 @@ from schema.environments import FACTS, python_in
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import ProgramFile, decode
 
+pytestmark = pytest.mark.slow
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
 HELLO = {"type": "hello"}
 VERSIONS = {"type": "versions", "executorch": "1.5.1"}
@@ -68,7 +69,6 @@ def _interpreter(folder: Path, answers: list[dict[str, Any]], end: str = "sleep 
     return str(path)
 
 
-@pytest.mark.slow
 @pytest.mark.interop
 @pytest.mark.timeout(600)
 def test_payloads_are_made_there_and_rules_hold(tmp_path: Path) -> None:
@@ -89,7 +89,6 @@ def test_payloads_are_made_there_and_rules_hold(tmp_path: Path) -> None:
     torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.interop
 @pytest.mark.timeout(600)
 def test_unknown_partitioner_of_an_interpreter_is_one_sentence(tmp_path: Path) -> None:
