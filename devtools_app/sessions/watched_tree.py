@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 _DEPTH = 2  # below the folder: the runs of a program, and what is in them
-_MOST = 500  # entries that are looked at; a folder with more is no session
+_MOST = 500  # entries that are read; a folder with more is not opened
 
 Listing = dict[str, tuple[int, int]]
 

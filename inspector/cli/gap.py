@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from inspector.cli.answer import Answer, shown
-from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count_or_none, finished
+from inspector.cli.job_runs import (
+    add_libraries,
+    add_timeout,
+    check_there,
+    count_or_none,
+    finished,
+    not_negative,
+)
 from inspector.cli.options import add_files, open_files
 from inspector.cli.progress import Progress
 from inspector.files.session import Session
@@ -39,12 +46,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rtol",
-        type=_not_negative,
+        type=not_negative,
         metavar="X",
         help="relative tolerance, of the largest magnitude of a tensor; default: by dtype",
     )
     parser.add_argument(
-        "--atol", type=_not_negative, default=0.0, metavar="X", help="added to it; default: 0"
+        "--atol", type=not_negative, default=0.0, metavar="X", help="added to it; default: 0"
     )
     parser.add_argument(
         "--run", type=count_or_none, default=0, metavar="N", help="which run's rows; default: 0"
@@ -57,16 +64,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_libraries(parser)
     add_timeout(parser)
-
-
-def _not_negative(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
-    return value
 
 
 def run(options: Namespace) -> Answer:

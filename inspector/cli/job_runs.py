@@ -152,6 +152,17 @@ def _whole(text: str, least: int) -> int:
     return int(text)
 
 
+def not_negative(text: str) -> float:
+    """Return a finite number from 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.0 <= found < float("inf"):
+        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
+    return found
+
+
 def positive(text: str) -> float:
     """Return seconds."""
     try:

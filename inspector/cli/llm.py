@@ -12,6 +12,7 @@ from inspector.cli.job_runs import (
     add_timeout,
     count,
     count_or_none,
+    not_negative,
 )
 from inspector.cli.options import add_folder_output
 
@@ -68,7 +69,7 @@ def _add_text(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--temperature",
-        type=_number,
+        type=not_negative,
         default=0.0,
         metavar="X",
         help="of the draws; default: 0, the likeliest token",
@@ -109,18 +110,8 @@ def _add_plan(parser: ArgumentParser) -> None:
     )
 
 
-def _number(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0.0 <= found < float("inf"):
-        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
-    return found
-
-
 def _share(text: str) -> float:
-    found = _number(text)
+    found = not_negative(text)
     if not 0.0 < found <= 1.0:
         raise ArgumentTypeError(f"expected a share above 0, at most 1, found {text!r}")
     return found

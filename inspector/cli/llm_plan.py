@@ -41,12 +41,18 @@ def run(options: Namespace) -> Answer:
         planned = known if one.context == exported else None
         least = one.weights + one.cache + (planned or 0)
         most = None if known is None or one.context > exported else one.weights + one.cache + known
-        rows.append({**asdict(one), "planned": planned, "total": least, "fits": None})
-        if limit is not None:
-            rows[-1]["fits"] = (
-                False if least > limit else (most is not None and most <= limit) or None
-            )
+        fits = _fits(least, most, limit)
+        rows.append({**asdict(one), "planned": planned, "total": least, "fits": fits})
     return _answer(rows, limit, known is not None)
+
+
+def _fits(least: int, most: int | None, limit: int | None) -> bool | None:
+    """Return whether a length fits, None where that is not known."""
+    if limit is not None and least > limit:
+        return False
+    if limit is not None and most is not None and most <= limit:
+        return True
+    return None
 
 
 def _answer(rows: list[dict[str, Any]], limit: int | None, exported: bool) -> Answer:

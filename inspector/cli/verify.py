@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from inspector.cli.job_runs import (
     check_there,
     engine_lines,
     finished,
+    not_negative,
 )
 from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         what = "relative" if name == "rtol" else "absolute"
         parser.add_argument(
             f"--{name}",
-            type=_tolerance,
+            type=not_negative,
             default=default,
             metavar="X",
             help=f"{what} tolerance; default: {default:g}",
@@ -49,16 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_backend_options(parser)
     add_timeout(parser)
     add_output(parser)
-
-
-def _tolerance(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0.0 <= found < math.inf:
-        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
-    return found
 
 
 def run(options: Namespace) -> Answer:

@@ -17,7 +17,7 @@ from schema.etrecord.graph.json_text import Json, parse_json
 from schema.etrecord.members import Roles
 from schema.etrecord.parts.guard import MEMBER as REFUSALS
 from schema.etrecord.parts.guard import Refusal, decode_refusals
-from schema.etrecord.parts.kept import SUFFIX, folder_of
+from schema.etrecord.parts.kept import PREFIX, SUFFIX, folder_of
 from schema.etrecord.parts.maps import (
     FORWARD,
     CountMap,
@@ -236,6 +236,8 @@ class RecordFile:
 
         Raises: FormatError if one cannot be read
         """
+        if not any(name.startswith(PREFIX) for name in self.archive.names):
+            return {}  # hashing the payload takes a second a gigabyte
         folder = folder_of(payload)
         return {
             name[len(folder) :].removesuffix(SUFFIX): bytes(self.archive.read(name))
