@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from compiler.partition.reasons import operator_of, value_of
-from schema.patterns import name_fits, operator_pattern
+from schema.recipe.patterns import name_fits, operator_pattern
 
 Node = torch.fx.Node
 

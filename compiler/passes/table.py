@@ -1,4 +1,4 @@
-"""The standard passes by name; `schema.passes` has the table."""
+"""The standard passes by name; `schema.recipe.passes` has the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler.named import UnknownNameError, create_named, object_in_file, parse_named
 from schema.backends import resolve
-from schema.passes import PASSES
+from schema.recipe.passes import PASSES
 
 STANDARD_PASSES = PASSES
 

@@ -33,7 +33,7 @@ from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.image import save_image
 from inspector.files.workspace_file import SUFFIX
 from inspector.tables.selection import NOTHING
-from schema.vendor_models import vendor_suffixes
+from schema.files.vendor_models import vendor_suffixes
 
 if TYPE_CHECKING:
     from devtools_app.actions.host import CommandHost, Services

@@ -38,8 +38,8 @@ from devtools_app.state.workspace import (
 )
 from inspector.files.workspace_file import is_workspace
 from schema.errors import FormatError, Issue
+from schema.files.vendor_models import is_vendor_model
 from schema.objects.identity_cache import clear as forget_derived
-from schema.vendor_models import is_vendor_model
 
 if TYPE_CHECKING:
     from inspector.files.session import Session, SessionOptions

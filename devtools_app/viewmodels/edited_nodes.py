@@ -14,7 +14,7 @@ from inspector.recipes.options import FieldNames
 from inspector.tables.verdicts import known_verdicts
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
-from schema.patterns import name_fits, operator_pattern
+from schema.recipe.patterns import name_fits, operator_pattern
 
 _MARKED = (
     FieldNames.OPERATOR,

@@ -17,8 +17,8 @@ from inspector.toolchain.listing import own_partitioners, stock_partitioners, ve
 from inspector.toolchain.table import toolchain_named
 from schema.dtypes.scalar_type import BY_NAME
 from schema.graph import NodeKind
-from schema.passes import recipe_passes
-from schema.planners import PLANNERS
+from schema.recipe.passes import recipe_passes
+from schema.recipe.planners import PLANNERS
 
 _MOST = 5000  # nodes in a list; further ones are typed
 _SETTINGS: Mapping[str, type] = {**CONFIG, **PLANNING}

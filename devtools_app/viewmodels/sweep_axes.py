@@ -17,7 +17,7 @@ from inspector.recipes.compile_job import REPORT, CompileJob
 from schema.backends import partitioners
 from schema.errors import FormatError
 from schema.objects.codec import read_object
-from schema.passes import recipe_passes
+from schema.recipe.passes import recipe_passes
 
 _SOURCE = ("source.path", "source.function", "python")  # another program is no point of a sweep
 _PLANNERS = ("greedy", "interval", "naive")

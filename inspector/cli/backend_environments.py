@@ -10,7 +10,7 @@ from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
 from inspector.tables.rows import RowField, row_table
 from inspector.toolchain.environments import EnvironmentCreationError, install, remove
 from inspector.units import Quantity, plural
-from schema.environments import Environment, environments, environments_folder
+from schema.vendors.environments import Environment, environments, environments_folder
 
 _FIELDS = (
     RowField("name"),

@@ -19,7 +19,7 @@ from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
 from inspector.recipes.data_source import DataSourceError, data_source
 from schema.backends import BACKENDS, engine_backends
-from schema.vendor_models import is_vendor_model
+from schema.files.vendor_models import is_vendor_model
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
 SWEEP = "sweep"

@@ -10,9 +10,9 @@ from inspector.cli.answer import USAGE, Answer, CommandError
 from inspector.cli.output import refuse_inputs, write_bytes
 from inspector.cli.split import add_writing
 from inspector.files.load import open_bytes
-from schema import formats
 from schema.errors import FormatError
-from schema.json_files import FORMS, file_of, from_json, kind_of_json, to_json
+from schema.files import formats
+from schema.files.json_files import FORMS, file_of, from_json, kind_of_json, to_json
 
 _IS_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*[{\[]")
 

@@ -29,8 +29,8 @@ from inspector.jobs.run import JobRun
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
 from inspector.tables.steps import stepped_nodes, value_table
+from schema.files.vendor_models import is_vendor_model
 from schema.graph import GraphNode
-from schema.vendor_models import is_vendor_model
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -16,10 +16,11 @@ from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.files.written_folders import POINT, POINTS, runs_below
-from schema import etdump, formats
+from schema import etdump
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
-from schema.vendor_models import is_vendor_model, vendor_program
+from schema.files import formats
+from schema.files.vendor_models import is_vendor_model, vendor_program
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 32 << 20

@@ -10,7 +10,7 @@ from typing import Any
 from inspector.recipes.emission import file_of, in_file
 from inspector.recipes.options import FieldNames, option
 from schema.backends import DEFAULT
-from schema.passes import recipe_passes
+from schema.recipe.passes import recipe_passes
 
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 BUILT_IN, EXECUTORCH = "built-in", "executorch"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inspector.recipes.options import AssignmentError, parse_setting
-from schema.passes import recipe_passes
+from schema.recipe.passes import recipe_passes
 
 PLANNING: Mapping[str, type] = {
     "allow_lifetime_and_storage_overlap": bool,

@@ -25,7 +25,7 @@ from inspector.recipes.emission import check_passes, config_of, edge_config_of, 
 from inspector.recipes.options import parse_assignment
 from inspector.recipes.python_file import FileNames, missing_import, names_in
 from schema.dtypes.scalar_type import BY_NAME
-from schema.planners import PLANNERS
+from schema.recipe.planners import PLANNERS
 from schema.vendors.names import (
     flow_vendor,
     is_partitioner,

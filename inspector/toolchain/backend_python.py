@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schema.backends import partitioners
-from schema.environments import environment, environments
+from schema.vendors.environments import environment, environments
 from schema.vendors.table import vendor_called
 
 AUTO = "auto"

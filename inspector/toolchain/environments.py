@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import IO
 
-from schema.environments import (
+from schema.vendors.environments import (
     FACTS,
     Environment,
     environment,

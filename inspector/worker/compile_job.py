@@ -39,7 +39,7 @@ from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from schema.errors import FormatError
 from schema.etrecord import sniff as is_record
-from schema.formats import recognise
+from schema.files.formats import recognise
 from schema.vendors.names import flow_vendor
 from schema.version import __version__
 

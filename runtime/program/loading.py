@@ -11,8 +11,8 @@ from runtime.program.loaders import DataLoader, FileDataLoader, LoadMode, loader
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
+from schema.files.vendor_models import is_vendor_model, vendor_program
 from schema.objects.cyclic_gc import gc_suspended
-from schema.vendor_models import is_vendor_model, vendor_program
 
 Data = bytes | bytearray | memoryview | BinaryIO | Path | str | DataLoader
 _MAPPED_FROM = 64 << 20  # a mapped file that is rewritten in place kills the process that reads it

@@ -20,8 +20,8 @@ from inspector.recipes.edits import EDITS, EditTarget, TargetKind, edit_named
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.parts.verdicts import Verdict
-from schema.passes import recipe_passes
 from schema.program import decode
+from schema.recipe.passes import recipe_passes
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.emission import CONFIG, PLANNING, WordError, check_passes, config_of
 from inspector.worker.lowering import backend_config, check_names
 from runtime import Runtime
-from schema.passes import StandardPass, recipe_passes
+from schema.recipe.passes import StandardPass, recipe_passes
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from inspector.memory.plan import analyse_memory
 from inspector.profile.methods import analyse_profile
 from inspector.size.owners import program_size
 from inspector.trace.blocks import trace_blocks
-from schema import formats
 from schema.errors import FormatError
 from schema.etdump.debug_buffer import tensor_extents
+from schema.files import formats
 from schema.objects import identity_cache
 from schema.program import ProgramFile
 

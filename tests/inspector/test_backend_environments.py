@@ -10,7 +10,7 @@ import pytest
 
 from inspector.toolchain import environments as made
 from inspector.toolchain.environments import EnvironmentCreationError, create, install, remove
-from schema.environments import environment, environments, environments_folder, python_with
+from schema.vendors.environments import environment, environments, environments_folder, python_with
 from tests.inspector.cli_runs import run
 
 WHEEL = "toyvendor-1.5-py3-none-any.whl"

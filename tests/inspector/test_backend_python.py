@@ -21,10 +21,10 @@ from inspector.worker.backend_python import partitioner_of
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError
 from runtime import Runtime
-from schema import environments
-from schema.environments import FACTS, python_in
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import ProgramFile, decode
+from schema.vendors import environments
+from schema.vendors.environments import FACTS, python_in
 
 pytestmark = pytest.mark.slow
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"

@@ -18,7 +18,7 @@ from inspector.recipes.python_file import names_in
 from inspector.recipes.recipe import Recipe
 from inspector.worker import compile_job
 from inspector.worker.exporter import AnswerError
-from schema.planners import PLANNERS
+from schema.recipe.planners import PLANNERS
 from tests.inspector.cli_runs import run
 
 MODEL = "def build():\n    raise RuntimeError('the export has begun')\n"

@@ -20,8 +20,9 @@ from inspector.files.load import (
     siblings,
     split_sessions,
 )
-from schema import etdump, formats
+from schema import etdump
 from schema.errors import FormatError
+from schema.files import formats
 from tests.fuzz.run import time_limit
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA, folders, label

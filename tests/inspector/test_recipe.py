@@ -24,7 +24,7 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
 from inspector.recipes.recipe_file import read_recipe
 from inspector.toolchain.recipe_script import python_script
-from schema.passes import recipe_passes
+from schema.recipe.passes import recipe_passes
 from tests.inspector.sessions import DATA
 
 SESSIONS = DATA / "corpus" / "v1.5.1"

@@ -11,8 +11,8 @@ from inspector.files.load import load_session, siblings, split_sessions
 from runtime import ErrorCode, ExecutionError, Runtime
 from schema import payloads
 from schema.errors import FormatError
+from schema.files.vendor_models import is_vendor_model, vendor_program, vendor_suffixes
 from schema.payloads import Payload
-from schema.vendor_models import is_vendor_model, vendor_program, vendor_suffixes
 from tests.conftest import DATA
 from tests.inspector.cli_runs import run
 from tests.schema.test_payload_coreml import (

@@ -10,9 +10,9 @@ import pytest
 
 from schema import bundled, etdump, flat_tensor
 from schema.errors import FormatError
+from schema.files.json_files import file_of, from_json, kind_of_json, to_json
 from schema.flatbuf.json_text import read_json
 from schema.flatbuf.reader import Reader
-from schema.json_files import file_of, from_json, kind_of_json, to_json
 from schema.program import decode, encode
 from schema.program.split import alignment_of
 from tests.conftest import DATA

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from runtime.backends.openvino.host import LocalHost, OpenvinoError
 from runtime.backends.openvino.process import ProcessHost
-from schema.environments import python_with
+from schema.vendors.environments import python_with
 
 Host: TypeAlias = "LocalHost | ProcessHost"
 NAME = "openvino"

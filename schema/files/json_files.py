@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from schema import bundled, etdump, flat_tensor, formats, program
+from schema import bundled, etdump, flat_tensor, program
 from schema.bundled import BUNDLED_PROGRAM
 from schema.errors import FormatError
 from schema.etdump.from_json import SCALAR_TYPES
 from schema.etdump.to_json import tree_of_run
+from schema.files import formats
 from schema.flat_tensor.tables import FLAT_TENSOR, DataSegment
 from schema.flatbuf.json_text import flatc_text, read_json
 from schema.flatbuf.json_tree import Enums, tree_of, value_of

@@ -1,0 +1,1 @@
+"""What recipes name: standard passes, memory planners and patterns of names."""
