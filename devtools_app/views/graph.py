@@ -15,17 +15,9 @@ from devtools_app.viewmodels.data_colours import shown_overlay, unmatched
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
 from devtools_app.viewmodels.graph_trace import Highlight
-from devtools_app.viewmodels.layout.cluster_tree import (
-    ROOT,
-    ClusterPath,
-    collapse,
-    expand_all,
-    reveal,
-    toggle,
-)
 from devtools_app.viewmodels.layout.engine import LayoutCache
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
+from devtools_app.viewmodels.opened_boxes import boxes_scope
 from devtools_app.viewmodels.pair_scene import DrawnPair
 from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.scene_search import (
@@ -37,6 +29,7 @@ from devtools_app.viewmodels.scene_search import (
 )
 from devtools_app.views.edit_marks import EditMarks
 from devtools_app.views.graph_beside import MODE, GraphBeside
+from devtools_app.views.graph_boxes import Boxes, GraphBoxes
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
 from devtools_app.views.graph_need import NO_GRAPH, needs
@@ -78,7 +71,7 @@ class GraphPane(Pane):
         self._name = COMPILED
         self._flat = False
         self._shown_graph = ("", "", "")  # session, method, graph
-        self._anchor: ClusterPath | None = None
+        self.boxes = GraphBoxes(self.store, self._boxes, self._scope)
         self.focus = GraphFocus(self._shown, self)
         self.search = GraphSearch(self.store, self)
         self.tables = GraphTables(context, self)
@@ -95,9 +88,11 @@ class GraphPane(Pane):
         self.graphs.activated.connect(self._graph_chosen)
         self.add_tool(self.graphs)
         self.add_tool(self.beside.combo)
-        self.add_button("Open all", "Open all boxes", self.open_all, keys="Shift+E", icon="expand")
         self.add_button(
-            "Close all", "Close all boxes", self.close_all, keys="Shift+C", icon="collapse"
+            "Open all", "Open all boxes", self.boxes.open_all, keys="Shift+E", icon="expand"
+        )
+        self.add_button(
+            "Close all", "Close all boxes", self.boxes.close_all, keys="Shift+C", icon="collapse"
         )
         self.flat = self.add_button(
             "Flat", "Hide the boxes of modules", self._toggle_flat, keys="Shift+M", icon="flat"
@@ -150,14 +145,14 @@ class GraphPane(Pane):
         self.tables.chosen.connect(self._row_chosen)
         self.canvas.selected.connect(self._node_chosen)
         self.canvas.cluster_selected.connect(self._cluster_chosen)
-        self.canvas.toggle_requested.connect(self._toggle)
+        self.canvas.toggle_requested.connect(self.boxes.toggle)
         self.canvas.path_requested.connect(self.focus.path_to)
         self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
         self.canvas.menu_requested.connect(lambda at: self._menu(self.canvas, at))
         pair = self.beside.view
         self.beside.chosen.connect(self._beside_chosen)
         pair.chosen.connect(self._pair_node_chosen)
-        pair.toggle_requested.connect(self._toggle)
+        pair.toggle_requested.connect(self.boxes.toggle)
         pair.path_requested.connect(self.focus.path_to)
         pair.menu_requested.connect(lambda side, at: self._menu(pair.canvases[side], at))
         self.focus.highlighted.connect(self._highlight)
@@ -168,7 +163,7 @@ class GraphPane(Pane):
     def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
         """Show the menu of what was clicked."""
         selection = self.state.selection
-        menu = graph_menu(canvas, selection, self.focus, self._toggle, self.context, self)
+        menu = graph_menu(canvas, selection, self.focus, self.boxes.toggle, self.context, self)
         menu.popup(canvas.mapToGlobal(at))
 
     def _mark_edits(self) -> None:
@@ -214,7 +209,7 @@ class GraphPane(Pane):
         self.whole.setVisible(self.focus.part is not None)
         self.fit_tools()
         look = GraphSettings(self._name, self._flat, units, gap, former, self.focus.part)
-        expanded = opened_boxes(state.expanded, self._scope(state))
+        expanded = self.boxes.of(state)
         self.request(
             (state.open_session, state.method, look, expanded),
             lambda: build_graph(session, state.method, look, expanded, self._drawn, self._cache),
@@ -226,7 +221,7 @@ class GraphPane(Pane):
         if other is None:
             return False
         sources = (session, self._name), (other[0].session, other[1])
-        expanded = opened_boxes(state.expanded, self._scope(state))
+        expanded = self.boxes.of(state)
         self.request(
             (state.open_session, other, state.method, self._name, expanded),
             lambda: self.beside.build(sources, state.method, expanded),
@@ -239,8 +234,7 @@ class GraphPane(Pane):
             return
         same = self._pair is not None and self._pair.union is drawn.union
         self._drawn, self._pair = None, drawn
-        self.beside.show_pair(drawn, titles, self._anchor)
-        self._anchor = None
+        self.beside.show_pair(drawn, titles, self.boxes.take_anchor())
         self._area.setCurrentWidget(self.beside.view)
         self.show_content()
         self._follow_drawing(drawn.pair.alignment.old, same=same)
@@ -283,8 +277,9 @@ class GraphPane(Pane):
         if same and before is not None and before.scene is not result.scene:
             self.canvas.update_scene(result.placed)
         else:
-            self.canvas.set_graph(result.placed, self._anchor, subject=self._shown_graph)
-        self._anchor = None
+            self.canvas.set_graph(
+                result.placed, self.boxes.take_anchor(), subject=self._shown_graph
+            )
         self.show_content()
         self._follow_drawing(result.graph.graph, same=same)
 
@@ -309,13 +304,9 @@ class GraphPane(Pane):
         mode += _PART if self.focus.part is not None else ""
         return boxes_scope(state.scope, mode, self._flat)
 
-    def _put(self, expanded: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
-        state = self.state
-        self._anchor = anchor
-        self.store.update(expanded=with_opened_boxes(state.expanded, self._scope(state), expanded))
-
-    def _opened(self) -> frozenset[ClusterPath]:
-        return self._placed.expanded if self._placed is not None else frozenset()
+    def _boxes(self) -> Boxes | None:
+        placed = self._placed
+        return None if placed is None else Boxes(placed, self._front.selected_item)
 
     @property
     def _placed(self) -> Placed | None:
@@ -329,35 +320,9 @@ class GraphPane(Pane):
     def _fit(self) -> None:
         self._front.fit()
 
-    def _toggle(self, path: object) -> None:
-        if isinstance(path, tuple):
-            self._put(toggle(self._opened(), path), path)
-
-    def _selected_cluster(self) -> ClusterPath:
-        placed, item = self._placed, self._front.selected_item
-        if placed is None or item < placed.node_count:
-            return ROOT
-        return placed.path_of(item)
-
-    def open_all(self) -> None:
-        """Open all boxes, or those inside the selected one."""
-        placed = self._placed
-        if placed is not None:
-            path = self._selected_cluster()
-            self._put(self._opened() | expand_all(placed.scene.tree, path), path or None)
-
-    def close_all(self) -> None:
-        """Close all boxes, or those inside the selected one."""
-        if self._placed is not None:
-            path = self._selected_cluster()
-            closed = collapse(self._opened(), path, deep=True) if path else frozenset()
-            self._put(frozenset(closed), path or None)
-
     def reveal(self) -> None:
         """Open the boxes around the node that is selected."""
-        node = self._selected_node()
-        if node != NOTHING:
-            self._reveal(node)
+        self.boxes.reveal(self._selected_node())
 
     def _selected_node(self) -> int:
         """Return the number in the drawing of the node that is selected, or NOTHING."""
@@ -368,11 +333,6 @@ class GraphPane(Pane):
             return NOTHING
         names = selected_nodes(content.graph, self.state.selection, content.index, self._name)
         return content.scene.index[names[0]] if names else NOTHING
-
-    def _reveal(self, node: int) -> None:
-        placed = self._placed
-        if placed is not None and node != NOTHING:
-            self._put(reveal(placed.scene.tree, self._opened(), node))
 
     def _toggle_flat(self) -> None:
         self._flat = not self._flat
@@ -441,7 +401,7 @@ class GraphPane(Pane):
         own = state.selection == self._own_selection
         self._own_selection = None
         names = selected_nodes(content.graph, state.selection, content.index, self._name)
-        self.reveal_button.setEnabled(self._is_hidden(self._selected_node()))
+        self.reveal_button.setEnabled(self.boxes.hide(self._selected_node()))
         if own:
             return
         if self._mark_delegate(state.selection, names):
@@ -462,13 +422,9 @@ class GraphPane(Pane):
         self._end_highlight()
         own, self._own_selection = state.selection == self._own_selection, None
         node = self._selected_node()
-        self.reveal_button.setEnabled(self._is_hidden(node))
+        self.reveal_button.setEnabled(self.boxes.hide(node))
         if not own:
             self.beside.view.mark(node)
-
-    def _is_hidden(self, node: int) -> bool:
-        placed = self._placed
-        return placed is not None and node != NOTHING and int(placed.item_of_node[node]) != node
 
     def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
         """Mark a selected delegate; a selected delegate call marks all of its nodes."""
@@ -539,8 +495,8 @@ class GraphPane(Pane):
         else:
             self._node_chosen(self._match)
             self.canvas.set_selected(self._match)
-        if self._is_hidden(node):
-            self._reveal(node)
+        if self.boxes.hide(node):
+            self.boxes.reveal(node)
 
     def _current_match(self) -> str:
         """Return the name of the node to search on from."""
@@ -564,9 +520,7 @@ class GraphPane(Pane):
 
     def _part_chosen(self) -> None:
         """Draw the chosen part, with the boxes open that fit."""
-        scope, state = self._scope(self.state), self.state
-        kept = frozenset(one for one in state.expanded if not one.startswith(scope))
-        self.store.update(expanded=kept)
+        self.boxes.forget()
         self.show_state(self.state)
 
     def _beside_chosen(self) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from runtime.emulation.recorded import GraphCall, RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.kernels.literals import literal
 from runtime.kernels.named_by_files import operator_of_file
 from runtime.memory.slots import dtype_of
-from runtime.untyped import aten, dtype_named, from_buffer
+from runtime.untyped import aten, from_buffer
 from schema.dtypes.scalar_type import numel
 from schema.etrecord import TensorData
 from schema.graph import Argument, Graph, GraphNode, NodeKind
@@ -90,27 +91,12 @@ def _called(
 
 
 def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    literal = argument.literal
     if argument.values:
         found = [values[name] for name in argument.values]
         return found if "List" in kind else found[0]
-    if isinstance(literal, str) and ("ScalarType" in kind or "MemoryFormat" in kind):
-        return _named(literal.removeprefix("torch."), kind)
-    if literal is None and kind.startswith("List"):
+    if argument.literal is None and kind.startswith("List"):
         return []  # an empty list of values
-    if isinstance(literal, tuple):
-        return list(cast("tuple[Any, ...]", literal))
-    if isinstance(literal, str) and ("float" in kind or "number" in kind):
-        return float(literal)
-    return literal
-
-
-def _named(name: str, kind: str) -> Any:  # noqa: ANN401 - of torch
-    """Return the dtype or memory format of this name."""
-    found = dtype_named(name) if "ScalarType" in kind else getattr(torch, name, None)
-    if found is None:
-        raise _refused(f"torch has no {name}")
-    return found
+    return literal(argument.literal, kind)
 
 
 def tensor_of(saved: TensorData) -> torch.Tensor:

@@ -133,7 +133,7 @@ def test_second_session_is_drawn_beside_and_moves_along(qtbot: QtBot) -> None:
 def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     choose(bench, pane, "A  ")
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     left, right = pane.beside.view.canvases
     assert left.placed is not None
@@ -152,7 +152,7 @@ def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> No
 def test_boxes_open_and_matches_are_marked_on_both(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     choose(bench, pane, "A  ")
-    pane.close_all()
+    pane.boxes.close_all()
     bench.settle()
     left, right = pane.beside.view.canvases
     assert left.placed is not None
@@ -212,12 +212,12 @@ def test_one_map_stands_beside_both_and_moves_them(qtbot: QtBot) -> None:
     choose(bench, pane, "A  ")
     view = pane.beside.view
     left, right = view.canvases
-    pane.close_all()
+    pane.boxes.close_all()
     bench.settle()
     left.fit()
     bench.settle()
     assert not view.minimap.isVisible()
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     left.zoom(4.0)
     bench.settle()

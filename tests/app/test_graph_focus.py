@@ -72,7 +72,7 @@ def pane_of(qtbot: QtBot, name: str = XNNPACK) -> tuple[Bench, GraphPane]:
     pane = bench.pane
     assert isinstance(pane, GraphPane)
     bench.open(opened(name))
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     return bench, pane
 

@@ -59,7 +59,7 @@ def test_every_fact_of_the_drawing_is_a_row(qtbot: QtBot) -> None:
 
 def test_row_and_box_select_each_other(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     pane.tables.toggle()
     settle(bench, pane)
@@ -81,7 +81,7 @@ def test_row_and_box_select_each_other(qtbot: QtBot) -> None:
 
 def test_part_alone_lists_the_part(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     pane.tables.toggle()
     pane.canvas.select_item(5)

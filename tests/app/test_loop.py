@@ -87,7 +87,7 @@ def click(window: MainWindow, qtbot, node: str) -> None:
     window.show_view("graph")
     pane = in_front(window, GraphPane)
     qtbot.waitUntil(lambda: pane.canvas.placed is not None and not pane.working, timeout=PATIENCE)
-    pane.open_all()
+    pane.boxes.open_all()
     qtbot.waitUntil(lambda: not pane.working, timeout=PATIENCE)
     qtbot.mouseClick(pane.canvas, Qt.MouseButton.LeftButton, pos=middle(pane.canvas, node))
 

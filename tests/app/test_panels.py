@@ -189,7 +189,7 @@ def test_box_that_was_clicked_stays_in_sight_beside_the_node_panel(window, qtbot
     window.show_view("graph")
     pane = host_of(window, "graph").view
     qtbot.waitUntil(lambda: pane.canvas.placed is not None and not pane.working, timeout=20_000)
-    pane.open_all()  # it is in a box
+    pane.boxes.open_all()  # it is in a box
     canvas = pane.canvas
     index = canvas.placed.scene.index
     qtbot.waitUntil(

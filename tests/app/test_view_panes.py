@@ -144,11 +144,11 @@ def _graph(qtbot) -> tuple[Bench, graph.GraphPane]:
 def test_graph_opens_and_closes_boxes_through_the_state(qtbot) -> None:
     bench, pane = _graph(qtbot)
     bench.open(opened(XNNPACK))
-    pane.close_all()
+    pane.boxes.close_all()
     bench.settle()
     assert pane.canvas.placed is not None
     assert not (~pane.canvas.placed.collapsed).any()
-    pane.open_all()
+    pane.boxes.open_all()
     bench.settle()
     assert not pane.canvas.placed.collapsed.any()
     assert bench.store.state.expanded
@@ -170,7 +170,7 @@ def test_graph_selects_nodes_and_delegates(qtbot) -> None:
 def test_graph_reveals_what_another_view_selected(qtbot) -> None:
     bench, pane = _graph(qtbot)
     bench.open(opened(XNNPACK))
-    pane.close_all()
+    pane.boxes.close_all()
     bench.settle()
     bench.select(Selection(SelectionKind.NODE, "forward", "compiled", "aten_linear_default"))
     assert pane.reveal_button.isEnabled()

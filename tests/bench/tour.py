@@ -180,7 +180,7 @@ def _in_graph(window) -> Iterator[Step]:
     pane = next(iter(window.findChildren(GraphPane)), None)
     if pane is None:
         return
-    yield "graph, all boxes open", pane.open_all
+    yield "graph, all boxes open", pane.boxes.open_all
     yield "graph, a search", lambda: (pane.search.box.show_text("relu"), pane.search.search())
     for _ in range(6):
         yield "graph, zoom", lambda: pane.canvas.zoom(1.6)

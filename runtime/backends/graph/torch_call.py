@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import torch
-
 from runtime.backends.graph.operation import Fixed, Operand, Operation
+from runtime.kernels import literals
 from runtime.kernels.named_by_files import operator_of_file
 from runtime.untyped import aten
 from schema.graph import Argument
 
 _LARGEST = 1.797e308  # FlatBuffers' JSON has no infinity: writers store the largest double
-_CASTS: Mapping[str, Callable[[Any], Any]] = {
-    "int": int,
-    "SymInt": int,
-    "float": float,
-    "bool": bool,
-}
 
 
 def torch_operator(target: str) -> Any:  # noqa: ANN401 - torch's operators have no type
@@ -95,22 +88,15 @@ def _operand(argument: Argument | None, kind: str) -> Operand:
 
 
 def literal(value: object, kind: str) -> Any:  # noqa: ANN401 - as the schema wants it
-    """Return a literal of the payload in the type of an operator's argument.
+    """Return a literal of a payload in the type of an operator's argument, infinities included."""
+    if "Layout" in kind or "Device" in kind:
+        return None  # of the values, which are dense and here
+    return literals.literal(_infinite(value), kind)
 
-    Writers store equal numbers once: 1.0 may be read as 1, and 0 as 0.0.
-    """
-    inner = kind.removeprefix("Optional[").removesuffix("]") if "Optional" in kind else kind
+
+def _infinite(value: object) -> object:
     if isinstance(value, (list, tuple)):
-        items = cast("Sequence[object]", value)
-        element = inner.removeprefix("List[").removesuffix("]").removesuffix("[]")
-        return [literal(one, element) for one in items]
-    if isinstance(value, str) and ("float" in inner or "number" in inner):
-        value = float(value)
-    if isinstance(value, str) and ("ScalarType" in inner or "MemoryFormat" in inner):
-        return getattr(torch, value.removeprefix("torch."), None)
+        return [_infinite(one) for one in cast("Sequence[object]", value)]
     if isinstance(value, float) and abs(value) >= _LARGEST:
         return math.copysign(math.inf, value)
-    if "Layout" in inner or "Device" in inner:
-        return None  # of the values, which are dense and here
-    cast_to = _CASTS.get(inner)
-    return cast_to(value) if cast_to is not None and isinstance(value, (int, float)) else value
+    return value
