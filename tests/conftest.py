@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,22 @@ def real_workers() -> Iterator[None]:
     forked, process.started = process.started, REAL_START
     yield
     process.started = forked
+
+
+@cache
+def _marks_of_file(path: Path) -> frozenset[str]:
+    """Return the marks that a file of tests gives to all of its tests."""
+    found = re.search(r"^pytestmark = (\[[^\]]*\]|.*)", path.read_text("utf-8"), re.MULTILINE)
+    return frozenset(re.findall(r"pytest\.mark\.(\w+)", found[1])) if found else frozenset()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file whose tests are all left out: half of the time of collecting make check."""
+    left_out = set(re.findall(r"not (\w+)", config.option.markexpr))
+    only_these = re.fullmatch(r"not \w+( and not \w+)*", config.option.markexpr)
+    if only_these is None or not collection_path.name.startswith("test_"):
+        return None
+    return True if left_out & _marks_of_file(collection_path) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
