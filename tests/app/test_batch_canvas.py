@@ -103,6 +103,7 @@ def test_mix_lies_between(a: str, b: str, share: float) -> None:
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @slow
 @given(st.text(max_size=60), st.integers(1, 400), st.sampled_from([8, 11, 13, 30]))
 def test_fitted_text_is_never_wider_than_its_room(

@@ -61,10 +61,12 @@ def test_window_start_loads_neither_torch_nor_compiler_nor_runtime() -> None:
     assert {"torch", "compiler", "runtime", "pandas", "executorch"}.isdisjoint(loaded)
 
 
+@pytest.mark.slow
 def test_plots_are_imported_after_the_first_paint_and_before_anybody_wants_one() -> None:
     assert json.loads(run_python(FIRST_PAINT).splitlines()[-1]) == [False, True]
 
 
+@pytest.mark.slow
 def test_worker_that_runs_programs_loads_no_lowering() -> None:
     code = "import inspector.worker.executing, json, sys; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(run_python(code).splitlines()[-1])

@@ -152,6 +152,7 @@ def test_memory_lives_as_long_as_what_lies_in_it() -> None:
         _extend_storage_base_lifetimes({first, second, third})
 
 
+@pytest.mark.slow
 def test_operators_of_a_namespace_are_found_before_torch_defines_them() -> None:
     code = (
         "from compiler.dialect.ops import ops\n"

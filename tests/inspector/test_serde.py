@@ -91,6 +91,7 @@ def _graph(program: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_program_read_back_is_the_same_at_every_stage(name: str) -> None:
     exported, inputs = _case(name)

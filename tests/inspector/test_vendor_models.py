@@ -105,6 +105,7 @@ def test_neural_network_is_shown_and_refused_by_its_kind(tmp_path: Path) -> None
         Runtime().load_program(path).load_method("forward")
 
 
+@pytest.mark.slow
 def test_verbs_take_a_package_for_a_program(tmp_path: Path) -> None:
     package = _package(tmp_path, "linear")
     answer = run("run", package, "-o", tmp_path / "out", "--debug-level", "intermediate")

@@ -129,6 +129,7 @@ def test_random_bytes_hold_no_events(seed: int) -> None:
     assert recover(memoryview(small), len(small)) == ()
 
 
+@pytest.mark.slow
 def test_file_full_of_look_alikes_is_refused_in_bounded_time() -> None:
     # every aligned position is a table of 8 bytes whose one field leads to the next position
     vtable = struct.pack("<3H2x", 6, 8, 4)

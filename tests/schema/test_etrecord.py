@@ -316,6 +316,7 @@ def test_record_is_not_equal_to_others() -> None:
     assert record != made(edge_dialect_exported_program=PROGRAM + b" ")
 
 
+@pytest.mark.slow
 def test_program_too_large_is_refused_naming_its_member() -> None:
     inner = program_tree(graph())
     inner["graph_module"]["graph"]["nodes"] = [0] * 900_000
