@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import schema.version
 from tests.architecture.tree import ROOT, run_python
 
