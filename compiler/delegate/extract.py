@@ -23,7 +23,7 @@ from compiler.dialect.copies import copied_root
 from compiler.dialect.outputs import is_user_output
 from compiler.dialect.templates import nodes_in
 from compiler.interface.partitioner import TAG, DelegationSpec
-from compiler.partition.tags import Data, PartitionError
+from compiler.partition.tags import Data, PartitionError, tag_of
 from compiler.untyped import ranges_of
 
 Node = torch.fx.Node
@@ -129,6 +129,12 @@ def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node])
 def _is_owned(owner: Owner, node: Node) -> bool:
     # A tagged constant with several readers is given to each: every reader's payload has it.
     return node.name in owner.data.specs and bool(node.meta.get(TAG))
+
+
+def read_outside(region: DelegateRegion) -> list[str]:
+    """Return the constants of a region that nodes outside of all partitions read too."""
+    read = (n for node in region.nodes for n in node.all_input_nodes if n.name in region.owned)
+    return [n.name for n in dict.fromkeys(read) if any(tag_of(user) is None for user in n.users)]
 
 
 def _kept_updates(

@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.extract import DelegateRegion
+from compiler.delegate.extract import DelegateRegion, read_outside
 from compiler.delegate.kept_files import with_kept_files
 from compiler.errors import CompileError, source_line
 from compiler.innermost import innermost
@@ -51,6 +51,25 @@ def preprocess_one(
     return where_marked(checked(backend, result, what), program)
 
 
+def prepare(regions: Sequence[DelegateRegion]) -> None:
+    """Let each backend look at all its partitions of a method.
+
+    Raises: BackendError naming the backend
+    """
+    for name in dict.fromkeys(region.spec.backend_id for region in regions):
+        backend = backend_called(name)
+        change = getattr(backend, "prepare", None)  # backends of the stock package have none
+        if change is None:
+            continue
+        mine = [region for region in regions if region.spec.backend_id == name]
+        outside = frozenset(n for region in mine for n in read_outside(region))
+        try:
+            change([region.program for region in mine], outside)
+        except Exception as error:
+            tags = ", ".join(region.tag for region in mine)
+            raise _raised(backend, f"partitions {tags}", error) from error
+
+
 def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     """Return the results of all regions by method, in order.
 
@@ -60,6 +79,8 @@ def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     Raises: BackendError naming the backend and the partition
     """
     results: Results = {method: [] for method in regions}
+    for found in regions.values():
+        prepare(found)
     together = _together({r.spec.backend_id for found in regions.values() for r in found}, regions)
     for method, found in regions.items():
         for region in found:

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from compiler.delegate.extract import DelegateRegion, extract, owner_of, owner_of_body
 from compiler.delegate.insert import body_with_delegates, with_delegates
 from compiler.delegate.lowered_module import LoweredBackendModule, lowered_module
-from compiler.delegate.preprocess import preprocess_all, preprocess_one
+from compiler.delegate.preprocess import prepare, preprocess_all, preprocess_one
 from compiler.dialect.copies import copied_program
 from compiler.interface.backend import (
     CompileSpec,
@@ -85,6 +85,7 @@ def _lower_whole(
 
 def _lower_parts(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> Any:  # noqa: ANN401
     parted = part(edge_program, partitioner_instance)
+    prepare(parted.regions)
     modules = [
         _module(
             region,

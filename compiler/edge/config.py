@@ -21,12 +21,15 @@ class EdgeCompileConfig:
         _skip_dim_order: keep ``aten`` copies instead of the operators with a dim order
         _core_aten_ops_exception_list: operators outside the core set that are accepted
         preserve_ops: operators that are not decomposed, even if there is a decomposition
+        _fold_constants: fold what is computed from weights alone, as a weight norm, before
+            partitioners look; ``to_edge`` leaves it
     """
 
     _check_ir_validity: bool = True
     _skip_dim_order: bool = False
     _core_aten_ops_exception_list: Sequence[Any] | None = field(default_factory=_no_operators)
     preserve_ops: Sequence[Any] | None = field(default_factory=_no_operators)
+    _fold_constants: bool = True
 
     def __post_init__(self) -> None:
         """Check the preserved operators.
@@ -52,6 +55,11 @@ class EdgeCompileConfig:
     def skip_dim_order(self) -> bool:
         """Return whether copies keep a memory format."""
         return self._skip_dim_order
+
+    @property
+    def folds_constants(self) -> bool:
+        """Return whether expressions of weights are folded."""
+        return self._fold_constants
 
     @property
     def exceptions(self) -> frozenset[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -76,6 +76,16 @@ class BackendDetails(ABC):
         """Return a program that ``preprocess`` may change as it likes."""
         del compile_specs
         return isolated_copy(edge_program)
+
+    @classmethod
+    def prepare(cls, edge_programs: Sequence[ExportedProgram], outside: Collection[str]) -> None:
+        """Look at all partitions of a method before ``preprocess`` is given each of them.
+
+        Args:
+            edge_programs: the partitions; only metadata of their nodes may change
+            outside: names of the constants that nodes outside of all partitions read too
+        """
+        del edge_programs, outside
 
     @staticmethod
     @abstractmethod

@@ -68,7 +68,11 @@ def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform: 
 
 
 def edge_of(
-    program: ExportedProgram, config: EdgeCompileConfig, keeps: PreservationPolicy | None = None
+    program: ExportedProgram,
+    config: EdgeCompileConfig,
+    keeps: PreservationPolicy | None = None,
+    *,
+    expressions: bool = False,
 ) -> ExportedProgram:
     """Return the edge program of an exported one, with quantized weights folded to integers.
 
@@ -76,10 +80,12 @@ def edge_of(
         program: as exported; it is not changed
         config: dim order, verifier, operators to preserve
         keeps: decides for each node whether it is decomposed
+        expressions: fold expressions of weights alone too
 
     Raises: CompileError if a node cannot be lowered
     """
-    return with_quantized_constants(edge_program(program, config, keeps))
+    edge = edge_program(program, config, keeps)
+    return with_quantized_constants(edge, expressions=expressions)
 
 
 def lower_for(
@@ -119,7 +125,7 @@ def lower_for(
         ) -> tuple[ExportedProgram, ExportedProgram]:
             with stages.stage("edge", name) as result:
                 allowing = config.with_exceptions(ops)
-                edge = edge_of(source, allowing, keeps)
+                edge = edge_of(source, allowing, keeps, expressions=config.folds_constants)
                 result.nodes = calls_of(edge)
                 result.modules = {name: edge.graph_module}
             return edge, transform({name: edge}, allowing)[name]

@@ -37,6 +37,7 @@ EDGE_CONFIG: Mapping[str, type] = {
     "_core_aten_ops_exception_list": tuple,
     "_check_ir_validity": bool,
     "_skip_dim_order": bool,
+    "_fold_constants": bool,
 }
 """Fields of ``EdgeCompileConfig``; a tuple is operators, separated by commas."""
 _IN_FILE = ".py:"

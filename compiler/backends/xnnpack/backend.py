@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import final
 
 from torch.export import ExportedProgram
 
 from compiler.backends.xnnpack.emission import written
+from compiler.backends.xnnpack.shared_constants import agree_on_layouts
 from compiler.interface.backend import BackendDetails, CompileSpec, PreprocessResult
 
 
@@ -21,6 +23,11 @@ class XnnpackBackend(BackendDetails):
         """Return the program itself: lowering does not modify it, so weights need no copy."""
         del compile_specs
         return edge_program
+
+    @classmethod
+    def prepare(cls, edge_programs: Sequence[ExportedProgram], outside: Collection[str]) -> None:
+        """Let partitions store a constant that several of them read in one layout."""
+        agree_on_layouts(edge_programs, outside)
 
     @staticmethod
     def preprocess(

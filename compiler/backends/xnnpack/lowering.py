@@ -28,6 +28,7 @@ from compiler.backends.xnnpack.layout import (
 )
 from compiler.backends.xnnpack.placement import Placement
 from compiler.backends.xnnpack.quantization import Affine, affine_of, dynamic_chain
+from compiler.backends.xnnpack.shared_constants import stored_layout
 from compiler.backends.xnnpack.steps import PayloadStep, PayloadSteps
 from compiler.backends.xnnpack.writer import DATATYPES, QDINT8, PayloadWriter
 from compiler.errors import UnsupportedError, at
@@ -167,11 +168,26 @@ class Lowering:
         """Return the id of a constant in a layout; one of lower rank is spread as by torch."""
         rank = max((d for d in layout), default=-1) + 1
         key = node, layout, affine
-        if key not in self._tensors:
+        stored = stored_layout(node, layout) if affine is None else None
+        if key not in self._tensors and stored is not None:
+            ident = self.constant(node, tensor, stored)
+            self._tensors[key] = self._transposed(node, ident, (stored, layout))
+        elif key not in self._tensors:
             whole = tensor.reshape((1,) * (rank - tensor.dim()) + tuple(tensor.shape))
             params = None if affine is None else _written(affine)
             self._tensors[key] = self.fixed(in_layout(whole, layout), params)
         return self._tensors[key]
+
+    def _transposed(self, node: Node, ident: int, layouts: tuple[Layout, Layout]) -> int:
+        """Transpose a constant when the payload runs; return the id of the result."""
+        built: list[int] = []
+
+        def define() -> int:
+            built.append(self.inner(node, self._dims(node, layouts[1])))
+            return built[-1]
+
+        self.rearrange(node, ident, layouts, define)
+        return built[-1]
 
     @contextmanager
     def filed_with(self, *weights: object) -> Generator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -21,10 +22,12 @@ from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_ord
 from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.dialect.templates import nodes_in, walk
 from compiler.interface.external_weights import mark_for_folded
+from compiler.memory.specs import raw_bytes
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.signature import constant_values, updated_signature
 from compiler.passes.standard.dead_code import without_unused_weights
+from compiler.passes.standard.folded_expressions import folded_expressions
 from compiler.untyped import OpOverload, aten
 
 Node = torch.fx.Node
@@ -72,32 +75,41 @@ def constant_prop_pass(
     )
 
 
-def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
+def with_quantized_constants(
+    edge: ExportedProgram, *, expressions: bool = False
+) -> ExportedProgram:
     """Return a program in which quantized constants are folded to integer constants.
 
     ``convert_pt2e(..., fold_quantize=False)`` leaves this to the lowering.
 
     Args:
         edge: an edge program; it is not changed
+        expressions: fold what is computed from weights alone too, where that makes the file no
+            larger
 
-    Returns: the given program if no constant is quantized
+    Returns: the given program if nothing is folded
     """
     known = constant_values(edge.graph_signature, {**edge.constants, **edge.state_dict})
-    fixed: set[Node] = set()
-    requested: set[str] = set()
+    weights = {node for node in edge.graph.nodes if node.name in known}
+    fixed = set(weights)
+    requested: set[Node] = set()
     for node in edge.graph.nodes:
         inputs = node.all_input_nodes
-        if node.op == "placeholder" and node.name in known:
-            fixed.add(node)
-        elif not inputs or not fixed.issuperset(inputs):
+        if not inputs or not fixed.issuperset(inputs):
             continue
-        elif _may_compute(node, None):
+        if _may_compute(node, None):
             fixed.add(node)
         elif _quantizes(node):
-            requested |= {one.name for one in _ancestors(node)}
+            requested |= _ancestors(node)
+    if expressions:
+        left = requested.copy()
+        requested |= folded_expressions(
+            edge.graph, weights, lambda node: node not in left and _may_compute(node, None)
+        )
     if not requested:
         return edge
-    return _propagated(edge, lambda node: node.name in requested, skip_dim_order=False)
+    names = {node.name for node in requested}
+    return _propagated(edge, lambda node: node.name in names, skip_dim_order=False, hashed=True)
 
 
 def _quantizes(node: Node) -> bool:
@@ -118,16 +130,28 @@ def _ancestors(node: Node) -> set[Node]:
 
 
 def _propagated(
-    exported_program: ExportedProgram, may: Callable[[Node], bool], *, skip_dim_order: bool
+    exported_program: ExportedProgram,
+    may: Callable[[Node], bool],
+    *,
+    skip_dim_order: bool,
+    hashed: bool = False,
 ) -> ExportedProgram:
-    """Return a program in which foldable nodes are constants."""
+    """Return a program in which foldable nodes are constants.
+
+    Args:
+        exported_program: it is not changed
+        may: decides whether a node is folded if its inputs are known
+        skip_dim_order: as for ``constant_prop_pass``
+        hashed: name constants by their content, so that equal ones of several methods share a
+            name in a data file, and different ones do not
+    """
     program = copied_program(exported_program)
     known = _computed(program, may)
     found = {node: value for node, value in known.items() if node.op == "call_function"}
     if not found:
         return exported_program
     constants = dict(program.constants)
-    specs = _replaced(program.graph, found, constants, program.state_dict)
+    specs = _replaced(program, found, constants, hashed=hashed)
     signature = _with_constants(program, specs)
     _copy_returned(program.graph, set(specs), _clone_of(found, skip_dim_order=skip_dim_order))
     program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
@@ -195,32 +219,57 @@ def _plain(leaf: Any, node: Node) -> Any:  # noqa: ANN401
 
 
 def _replaced(
-    graph: torch.fx.Graph,
+    program: ExportedProgram,
     found: Mapping[Node, Any],
     constants: dict[str, Any],
-    state: Mapping[str, Any],
+    *,
+    hashed: bool,
 ) -> dict[Node, InputSpec]:
     """Replace folded nodes by placeholders, and add their tensors to the constants."""
+    graph, taken = program.graph, {*constants, *program.state_dict}
     mode = fake_mode_of(graph.nodes)
     anchor = next(n for n in graph.nodes if n.op != "placeholder")
+    weights = _weights(program)
     specs: dict[Node, InputSpec] = {}
-    taken = constants.keys() | state.keys()
+    built: dict[str, Node] = {}
     free = (
         f"{PREFIX}{i}" for i in range(len(taken) + len(found) + 1) if f"{PREFIX}{i}" not in taken
     )
     for node, value in found.items():
         if not isinstance(value, torch.Tensor) or all(user in found for user in node.users):
             continue
-        name = next(free)
+        name = _hashed_name(value, taken) if hashed else next(free)
+        if name in built:  # an equal one
+            node.replace_all_uses_with(built[name], delete_user_cb=lambda user: user not in found)
+            continue
         with graph.inserting_before(anchor):
             new = graph.placeholder(name)
         fake = mode.from_tensor(value, static_shapes=True)
         new.meta = {**node.meta, "val": fake, **mark_for_folded(node)}
-        constants[name] = value
+        constants[name], built[name] = value, new
         argument = TensorArgument(name=new.name)
-        specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name, persistent=True)
+        # What came from weights is stored where weights are, in a data file if requested.
+        of_weights = hashed and not weights.isdisjoint(_ancestors(node))
+        kind = InputKind.BUFFER if of_weights else InputKind.CONSTANT_TENSOR
+        specs[new] = InputSpec(kind, argument, name, persistent=not of_weights)
         node.replace_all_uses_with(new, delete_user_cb=lambda user: user not in found)
     return specs
+
+
+def _hashed_name(value: torch.Tensor, taken: Collection[str]) -> str:
+    described = f"{value.dtype} {tuple(value.shape)} {tuple(value.stride())}".encode()
+    digest = hashlib.sha256(described)
+    digest.update(raw_bytes(value))
+    name = f"{PREFIX}_{digest.hexdigest()[:12]}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _weights(program: ExportedProgram) -> set[Node]:
+    kinds = (InputKind.PARAMETER, InputKind.BUFFER)
+    names = {s.arg.name for s in program.graph_signature.input_specs if s.kind in kinds}
+    return {node for node in program.graph.nodes if node.name in names}
 
 
 def _with_constants(
