@@ -86,7 +86,7 @@ VENDOR_PACKAGES ?= 'openvino>=2025.1,<2026' nncf==3.1.0
 backends: setup
 	@$(PYTHON) .ci/setup.py --venv $(VENV)-backends --extras interop,dev
 	$(VENV)-backends/bin/python -m pip install --disable-pip-version-check $(VENDOR_PACKAGES)
-	VENDORS_IN_PROCESS=1 QT_QPA_PLATFORM=offscreen $(VENV)-backends/bin/python -m pytest -p no:randomly -m vendor tests/runtime
+	QT_QPA_PLATFORM=offscreen $(VENV)-backends/bin/python -m pytest -p no:randomly -m vendor tests/runtime tests/inspector tests/compiler
 
 suites: setup
 	$(BIN)/python -m tests.suites --workers $(WORKERS)

@@ -48,9 +48,14 @@ def origin_of_mark(metadata: bytes) -> ValueOrigin | None:
     return _MARKS.get(metadata.partition(b":")[0])
 
 
+_NAMED = _KERNELS + b": "
+SHORTEST_NAMED = len(_NAMED) + 1
+"""Bytes of the shortest metadata that names a kernel."""
+
+
 def measured_by(kernel: str) -> bytes:
     """Return the metadata of an event of a kernel that has a name of its own."""
-    return _KERNELS + b": " + kernel.encode()
+    return _NAMED + kernel.encode()
 
 
 def kernel_of_mark(metadata: bytes) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QLabel,
+    QLineEdit,
     QSpinBox,
     QStackedWidget,
     QWidget,
@@ -63,6 +64,7 @@ _ENGINES = {
     "native": f"{engine_backends()}: real kernels",
     "torch": f"{engine_backends()}: torch's kernels",
 }
+_OPTIONS = "NAME:OPTION=VALUE, several with spaces: precision, device, threads or a property"
 _AUTO_RUNS = "auto: until the mean is known to 2 %, or for 3 s"
 _AUTO_WARMUP = "auto: until the times are alike, or for 2 s"
 _THREAD_WORDS = {SWEEP_THREADS: "sweep", AUTO_THREADS: "auto"}
@@ -113,6 +115,8 @@ class RunFields(QWidget):
         self._seed.setToolTip("The same seed gives the same inputs.")
         self._engine = _combo("Engine of delegates")
         self._engine_label = _label("Delegates", self._engine)
+        self._options = line("Options of backends", "")
+        self._options_label = _label("Options", self._options)
         self._device = _combo("Device", _DeviceBox(self._refresh_devices))
         self._toolchain = _combo("Runtime")
         self._toolchain_label = _label("Runtime", self._toolchain)
@@ -150,6 +154,7 @@ class RunFields(QWidget):
             python=self._python.text().strip(),
             libraries=self._libraries.text().strip(),
             device=str(self._device.currentData() or ""),
+            options=self._options.text().strip(),
         )
 
     def show_program(self, what: Runnable | None) -> None:
@@ -201,6 +206,7 @@ class RunFields(QWidget):
         self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
         self._python.setText(form.python)
         self._libraries.setText(form.libraries)
+        self._options.setText(form.options)
         self._show_foreign()
         self.show_devices(form.device)
         self._offer(self._engine, [(_ENGINES[name], name) for name in ENGINES])
@@ -236,7 +242,7 @@ class RunFields(QWidget):
         self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
         self._engine.currentIndexChanged.connect(self._report)
         self._device.currentIndexChanged.connect(self._place_changed)
-        for field in (self._file, self._folder, self._python, self._libraries):
+        for field in self._lines():
             field.textChanged.connect(self._report)
         for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
             spin.valueChanged.connect(self._report)
@@ -280,11 +286,16 @@ class RunFields(QWidget):
             self._folder.setPlaceholderText(default_folder(self._what.program, device))
 
     def _show_engines(self) -> None:
-        """Show engines only where the choice matters."""
-        has = self._what is not None and self._what.engines
+        """Show engines and options of backends only where the choice matters."""
+        what = self._what
+        own = not self._toolchain.currentData() and not self._device.currentData()
         for widget in (self._engine, self._engine_label):
-            own = not self._toolchain.currentData() and not self._device.currentData()
-            widget.setVisible(has and own)
+            widget.setVisible(own and what is not None and what.engines)
+        names = what.options_of if what is not None else ()
+        for widget in (self._options, self._options_label):
+            widget.setVisible(own and bool(names))
+        self._options.setPlaceholderText("".join(f"{name}:precision=f32" for name in names[:1]))
+        self._options.setToolTip(_OPTIONS)
 
     def _show_foreign(self) -> None:
         """Show libraries only if the program calls operators that need one."""
@@ -337,6 +348,7 @@ class RunFields(QWidget):
             (self._toolchain_label, self._toolchain),
             (None, self._python),
             (self._engine_label, self._engine),
+            (self._options_label, self._options),
             (self._loading_label, self._loading),
             (_label("Folder", self._folder), folder),
         )
@@ -345,11 +357,14 @@ class RunFields(QWidget):
                 grid.addWidget(label, row, 0)
             grid.addWidget(field, row, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(11, 1)
+        grid.setRowStretch(4 + len(wide), 1)
 
     def _restyle(self) -> None:
-        for field in (self._file, self._folder, self._python, self._libraries):
+        for field in self._lines():
             field.setFont(self._theme.mono())
+
+    def _lines(self) -> tuple[QLineEdit, ...]:
+        return self._file, self._folder, self._python, self._libraries, self._options
 
 
 class _ThreadSpin(SpinBox):

@@ -16,6 +16,7 @@ from inspector.experiments.evaluate.request import (
     workspace_name,
 )
 from inspector.jobs.evaluate import EvalJob, key_of
+from inspector.jobs.executing import RunJob
 from inspector.recipes.compile_job import SourceKind
 from inspector.recipes.emission import file_of, in_file
 
@@ -47,11 +48,20 @@ def programs(state: State) -> tuple[OpenSession, ...]:
     return tuple(sorted(found, key=lambda one: one is not state.open_session))
 
 
-def prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> PreparedEvaluation | str:
-    """Return the job, or why it cannot be made; files are hashed here, not by the window."""
+def prepared(
+    request: EvalRequest, sessions: tuple[OpenSession, ...], options: tuple[str, ...] = ()
+) -> PreparedEvaluation | str:
+    """Return the job, or why it cannot be made; files are hashed here, not by the window.
+
+    Args:
+        request: data set, metric and reference
+        sessions: the variants
+        options: of backends, each ``NAME:OPTION=VALUE``
+    """
     try:
         names = [workspace_name(one.id, one.session) for one in sessions]
-        job = evaluation_job([one.session for one in sessions], request, names=names)
+        how = RunJob("", backend_options=options)
+        job = evaluation_job([one.session for one in sessions], request, how, names)
         key_of(job)
     except (EvalRequestError, OSError) as error:
         return str(error)

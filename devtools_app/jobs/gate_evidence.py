@@ -156,7 +156,8 @@ class GateEvidence(QObject):
             return "an evaluation runs already: cancel it first"
         if waiting is not None and (waiting[0], waiting[1].sessions) == (request, sessions):
             return self._evaluate(waiting[1])
-        self._preparing.submit(lambda _token: prepared(request, sessions))
+        options = self._jobs.run_form.backend_options
+        self._preparing.submit(lambda _token: prepared(request, sessions, options))
         return ""
 
     def _prepared(self, found: PreparedEvaluation | str) -> None:

@@ -58,6 +58,7 @@ class Runnable:
         foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
         code: files that registered them when the program was compiled
         device: that its traces come from, empty for this machine
+        options_of: backends of the program that have options of a run, by their short names
     """
 
     session: str
@@ -73,6 +74,7 @@ class Runnable:
     foreign: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     device: str = ""
+    options_of: tuple[str, ...] = ()
 
     def cases_of(self, method: str) -> int:
         """Return how many bundled cases a method has."""
@@ -96,21 +98,23 @@ def runnable(identity: str, session: Session) -> Runnable | None:
     suites = session.bundled.method_test_suites if session.bundled is not None else ()
     traces = (*kinds.get("etdump", ()), *kinds.get("debug_buffer", ()))
     foreign = foreign_operators(session)
+    plans = tables.plans if tables is not None else ()
+    used = [backend_of(one.id) for plan in plans for one in plan.delegates]
     return Runnable(
         identity,
         program,
         (kinds.get("etrecord") or [""])[0],
         tuple(kinds.get("ptd", ())),
-        tuple(plan.name for plan in tables.plans) if tables is not None else (),
+        tuple(plan.name for plan in plans),
         tuple((suite.method_name, len(suite.test_cases)) for suite in suites),
         bool(kinds.get("bpte")),
         tuple(os.path.abspath(one.path) for one in session.files if one.path not in traces),
         traces,
-        tables is not None
-        and any(backend_of(one.id).has_engines for plan in tables.plans for one in plan.delegates),
+        any(one.has_engines for one in used),
         foreign,
         _registering(session) if foreign else (),
         device_name(session),
+        tuple(dict.fromkeys(one.name.lower() for one in used if one.executor and one.has_options)),
     )
 
 
@@ -147,6 +151,7 @@ class RunForm:
         python: interpreter with it, empty for the current one
         libraries: files that register operators, separated as in a search path
         device: name of the device it runs on, empty for this machine
+        options: of backends, each ``NAME:OPTION=VALUE``, separated by spaces
     """
 
     method: str = ""
@@ -164,6 +169,12 @@ class RunForm:
     python: str = ""
     libraries: str = ""
     device: str = ""
+    options: str = ""
+
+    @property
+    def backend_options(self) -> tuple[str, ...]:
+        """Return the options of backends; none where another runtime or a device runs it."""
+        return tuple(self.options.split()) if not (self.device or self.toolchain) else ()
 
     @property
     def fixed_threads(self) -> int:
@@ -178,6 +189,8 @@ class RunForm:
             return f"{self.file} not found." if self.file else "Choose a file of inputs."
         if self.inputs == CASE and self.case >= what.cases_of(self.method_of(what)):
             return "The method has no such bundled case."
+        if what.options_of and (wrong := _wrong_option(self.backend_options)):
+            return f"{wrong}."
         gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
         if gone:
             return f"{gone} not found."
@@ -236,10 +249,22 @@ class RunForm:
             threads=self.fixed_threads,
             sweep_threads=self.threads == SWEEP_THREADS,
             engine=self.engine if what.engines and here and not self.toolchain else ENGINES[0],
+            backend_options=self.backend_options if what.options_of else (),
             toolchain=self.toolchain if here else "",
             python=self.python if here and self.toolchain else "",
             device=self.device,
         )
+
+
+def _wrong_option(words: tuple[str, ...]) -> str:
+    """Return why options of backends are refused, empty if they are not."""
+    from inspector.jobs.backend_options import BackendOptionError, options_by_backend
+
+    try:
+        options_by_backend(words)
+    except BackendOptionError as error:
+        return str(error)
+    return ""
 
 
 def default_folder(program: str, device: str = "") -> str:

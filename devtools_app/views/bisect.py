@@ -200,6 +200,7 @@ class BisectView(QWidget):
             "" if method == _EVERYWHERE or self.method.count() < 2 else method,
             form.file if form.inputs == FILE else "",
             threads=form.fixed_threads,
+            backend_options=() if one.draft.present.toolchain else form.backend_options,
         )
 
     def _wrong(self, job: BisectJob | None) -> str:

@@ -225,7 +225,8 @@ class EvaluatePane(PanelActions, Pane):
         request = replace(request, ranges=self.panel is self.ranges)
         self._asked += 1
         self._preparing = True
-        self.request(("prepare", self._asked), lambda: prepared(request, sessions))
+        options = self.context.jobs.run_form.backend_options
+        self.request(("prepare", self._asked), lambda: prepared(request, sessions, options))
 
     def _begin(self, requested: PreparedEvaluation) -> None:
         self._content = None

@@ -282,13 +282,15 @@ class RunView(QWidget):
         what = self._what
         if what is not None:
             form = self._fields.form()
+            run = form.job(what)
             job = VerifyJob(
                 what.program,
                 record=what.record,
                 data_files=what.data_files,
                 libraries=form.loaded(what),
                 threads=form.fixed_threads,
-                engine=form.job(what).engine,
+                engine=run.engine,
+                backend_options=run.backend_options,
             )
             self._ask(Execute(job, what.session))
 

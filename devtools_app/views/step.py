@@ -150,6 +150,7 @@ class StepView(QWidget):
             libraries=run.libraries,
             threads=run.threads,
             engine=str(self.engine.currentData()),
+            backend_options=run.backend_options,
         )
         self.stepping.start(job, about=(one.id, call.delegate), replace_running=True, live=True)
 

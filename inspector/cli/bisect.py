@@ -21,7 +21,15 @@ from inspector.cli.answer import (
     shown,
 )
 from inspector.cli.device import check_known
-from inspector.cli.job_runs import add_engine, add_timeout, check_there, count, finished, refused
+from inspector.cli.job_runs import (
+    add_backend_options,
+    add_engine,
+    add_timeout,
+    check_there,
+    count,
+    finished,
+    refused,
+)
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import check_recipe, known_recipe
@@ -69,6 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--inputs", default="", metavar="FILE.pt", help="default: those it was exported with"
     )
     add_engine(parser)
+    add_backend_options(parser)
     parser.add_argument(
         "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"
     )
@@ -102,9 +111,15 @@ def run(options: Namespace) -> Answer:
         options.runs,
         options.threads,
         options.device,
+        tuple(options.backend_options),
     )
     if options.device:
         _check_device(options.device, bound, known)
+    if options.backend_options and (
+        options.device or toolchain_named(known.toolchain).has_interpreter
+    ):
+        words = "--backend-option: only programs that run on ETScope's own runtime take it"
+        raise CommandError(words, USAGE)
     folder = Path(options.folder)
     found, state = _bisected(job, folder, bound, options)
     return _answer(job, bound, found, state, folder, issues)

@@ -11,6 +11,7 @@ from typing import Any
 
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_program_data,
     add_timeout,
     check_inputs,
@@ -65,6 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_folder_output(parser, "folder for the samples, from which the next call resumes; required")
     add_program_data(parser)
+    add_backend_options(parser)
     add_timeout(parser)
 
 
@@ -178,6 +180,7 @@ def _job(options: Namespace) -> tuple[EvalJob, list[str]]:
         libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
+        backend_options=tuple(options.backend_options),
     )
     names = [name for name, _ in variants]
     try:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any
 
 from inspector.cli.answer import Answer, shown
+from inspector.cli.gap_of_run import gap_of, gap_of_run
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_libraries,
     add_timeout,
     check_there,
     count_or_none,
-    finished,
     not_negative,
 )
 from inspector.cli.options import add_files, open_files
-from inspector.cli.progress import Progress
+from inspector.experiments.evaluate.request import variant_job
 from inspector.files.session import Session
+from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
-from inspector.jobs.run import JobRun
+from inspector.jobs.run_folder import kept_inputs, kept_method
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.tables.numeric_gap import gap_table
@@ -63,13 +65,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of output; default: 40"
     )
     add_libraries(parser)
+    add_backend_options(
+        parser, "run the program again with this option, and compare that run instead of a trace: "
+    )
     add_timeout(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Compare in a worker process, since recorded graphs are run by torch."""
     session = open_files(options)
-    missing = _missing(session)
+    again = bool(options.backend_options)
+    missing = _missing(session, again=again)
     if missing:
         return _answer(GapReport((), (missing,)), options)
     for path in filter(None, (options.inputs_file, *options.libraries)):
@@ -83,21 +89,30 @@ def run(options: Namespace) -> Answer:
         inputs=options.inputs_file,
         libraries=tuple(options.libraries),
     )
-    progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
-    return _answer(_compared(job, progress, options), options)
+    report = _run_again(session, job, options) if again else gap_of(job, options)
+    return _answer(report, options)
 
 
-def _compared(job: GapJob, progress: Progress, options: Namespace) -> GapReport:
-    running = JobRun(job, timeout=options.timeout)
-    finished(running, progress, verbose=options.verbose)
-    return running.state or GapReport()
+def _run_again(session: Session, job: GapJob, options: Namespace) -> GapReport:
+    """Compare a run with other options of its backends, on the inputs of the session."""
+    inputs = options.inputs_file or kept_inputs(session)
+    how = RunJob(
+        "",
+        method=job.method or kept_method(session),
+        libraries=job.libraries,
+        backend_options=tuple(options.backend_options),
+    )
+    run = variant_job(session, replace(how, inputs=inputs) if inputs else how)
+    found = gap_of_run(run, job, options)
+    words = f"a run of its own with {', '.join(options.backend_options)}"
+    return replace(found, notes=(words, *found.notes))
 
 
-def _missing(session: Session) -> str:
+def _missing(session: Session, *, again: bool = False) -> str:
     """Return missing requirements of a comparison, empty if complete."""
     if session.program is None:
         return "gap needs a program: instructions are those of a .pte file"
-    if not session.dumps:
+    if not session.dumps and not again:
         return "gap needs an ETDump: the trace of a run that logged intermediate outputs"
     return ""
 

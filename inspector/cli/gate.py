@@ -13,7 +13,7 @@ from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.eval import add_data, check_data
-from inspector.cli.gate_subject import GateSubject, evaluation_of, gap_of, measured, opened
+from inspector.cli.gate_subject import GateSubject, evaluation_of, measured, opened, subject_gap
 from inspector.cli.job_runs import add_engine, add_libraries, add_timeout, check_inputs, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
@@ -214,7 +214,7 @@ def _evidence(kind: Kind, sides: Sequence[GateSubject], options: Namespace) -> l
         ]
     if kind is Kind.GAP:
         pairs = zip(plain, sides, strict=True)
-        return [replace(known, gap=gap_of(one, options)) for known, one in pairs]
+        return [replace(known, gap=subject_gap(one, options)) for known, one in pairs]
     here = options.measure is not None or any(one.folder is not None for one in sides)
     if kind is Kind.PROGRAM or not here:
         return plain

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FAILED, USAGE, CommandError
 from inspector.cli.eval import evaluated
+from inspector.cli.gap_of_run import gap_of, gap_of_run
 from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import one_session, open_files
 from inspector.cli.progress import Progress
@@ -25,7 +26,7 @@ from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.eval_samples import read_evaluation
 from inspector.jobs.evaluate import program_part
-from inspector.jobs.executing import BUFFER, INPUTS, VALUES, MeasureJob, RunJob
+from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.output_folder import HIDDEN, FolderError
 from inspector.jobs.run import JobRun
@@ -166,7 +167,7 @@ def _run_job(subject: GateSubject, program: str, method: str, options: Namespace
     )
 
 
-def gap_of(subject: GateSubject, options: Namespace) -> GapReport:
+def subject_gap(subject: GateSubject, options: Namespace) -> GapReport:
     """Return the numeric gap of a program, which is run first if a recipe compiled it.
 
     Raises: CommandError naming the file that is missing
@@ -174,7 +175,7 @@ def gap_of(subject: GateSubject, options: Namespace) -> GapReport:
     if subject.folder is None:
         _check_gap_files(subject)
         paths = tuple(file.path for file in subject.session.files if not file.error)
-        return _gap(paths, options.method or "", options, subject.libraries)
+        return gap_of(GapJob(paths, options.method or "", libraries=subject.libraries), options)
     runs: list[RunGap] = []
     notes: list[str] = []
     for method in subject.session.methods:
@@ -199,37 +200,8 @@ def _check_gap_files(subject: GateSubject) -> None:
 
 def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapReport:
     assert subject.folder is not None
-    program = subject.file(*_PROGRAMS)
-    job = _run_job(subject, program, method, options)
-    with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as built:
-        folder = Path(built) / "run"
-        recording = replace(job, debug_level="intermediate", timed=False)
-        try:
-            running = JobRun(recording, folder, timeout=options.timeout)
-        except FolderError as error:
-            raise refused(error) from error
-        progress = Progress(sys.stderr, verbose=options.verbose)
-        outcome = finished(running, progress, verbose=options.verbose)
-        failure = outcome.result["trace"]["failure"]
-        if failure:
-            raise CommandError(failure, FAILED)
-        traced = (str(folder / VALUES), str(folder / BUFFER))
-        files = (program, job.record, *job.data_files, *traced)
-        return _gap(files, method, options, job.libraries, str(folder / INPUTS))
-
-
-def _gap(
-    paths: tuple[str, ...],
-    method: str,
-    options: Namespace,
-    libraries: tuple[str, ...],
-    inputs: str = "",
-) -> GapReport:
-    job = GapJob(paths, method, inputs=inputs, libraries=libraries)
-    running = JobRun(job, timeout=options.timeout)
-    progress = Progress(sys.stderr, verbose=options.verbose)
-    finished(running, progress, verbose=options.verbose)
-    return running.state or GapReport()
+    job = _run_job(subject, subject.file(*_PROGRAMS), method, options)
+    return gap_of_run(job, GapJob((), method), options, subject.folder)
 
 
 def evaluation_of(subject: GateSubject, options: Namespace) -> VariantFigures:

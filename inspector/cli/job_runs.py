@@ -14,11 +14,12 @@ from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
 from inspector.cli.progress import Progress
 from inspector.files.load import load_session
+from inspector.jobs.backend_options import BackendOptionError, options_by_backend, with_options
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
 from inspector.recipes.data_source import DataSourceError, data_source
-from schema.backends import BACKENDS, engine_backends
+from schema.backends import engine_backends
 from schema.files.vendor_models import is_vendor_model
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
@@ -86,18 +87,32 @@ def add_engine(parser: ArgumentParser) -> None:
     )
 
 
-def add_backend_options(parser: ArgumentParser) -> None:
-    """Add the options of backends."""
-    known = ", ".join(one.name.lower() for one in BACKENDS.values() if one.has_options)
+def add_backend_options(parser: ArgumentParser, what: str = "") -> None:
+    """Add the options of backends.
+
+    Args:
+        parser: of the verb
+        what: what they do, before the description of an option
+    """
+    known = ", ".join(one.name.lower() for one in with_options())
     parser.add_argument(
         "--backend-option",
         dest="backend_options",
         action="append",
+        type=_backend_option,
         default=[],
         metavar="NAME:OPTION=VALUE",
-        help=f"option of a backend that runs ({known}), as precision=f32, device=GPU, threads=1 or"
-        " a property by its name; may be repeated",
+        help=f"{what}option of a backend that runs ({known}), as precision=f32, device=GPU,"
+        " threads=1 or a property by its name; may be repeated",
     )
+
+
+def _backend_option(text: str) -> str:
+    try:
+        options_by_backend([text])
+    except BackendOptionError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return text
 
 
 def add_libraries(parser: ArgumentParser) -> None:

@@ -33,6 +33,7 @@ class BisectJob:
         runs: measured for a latency
         threads: of torch, 0 for its default
         device: that programs run on, empty for this machine
+        backend_options: of backends, each ``NAME:OPTION=VALUE``
     """
 
     compile: CompileJob
@@ -43,13 +44,15 @@ class BisectJob:
     runs: int = 20
     threads: int = 0
     device: str = ""
+    backend_options: tuple[str, ...] = ()
 
 
 def key_of(job: BisectJob) -> str:
     """Return the identity of a bisection; trials with a different key cannot be reused."""
     content = to_json(job)
-    if not job.device:  # keys of earlier versions stay the same
-        del content["device"]
+    for name in ("device", "backend_options"):
+        if not content[name]:  # keys of earlier versions stay the same
+            del content[name]
     return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 

@@ -194,6 +194,7 @@ def _bisect(job: BisectJob) -> list[str]:
         ("runs", _unless(job.runs, usual.runs)),
         ("threads", job.threads or None),
         ("device", job.device),
+        ("backend-option", job.backend_options),
     ]
     return ["bisect", RECIPE, *_flags(own)]
 
@@ -213,6 +214,7 @@ def _evaluate(job: EvalJob) -> list[str]:
         ("library", first.libraries),
         ("threads", _unless(first.threads or 1, 1)),
         ("engine", _unless(first.engine, "auto")),
+        ("backend-option", first.backend_options),
     ]
     return ["eval", *map(_side, job.variants), *_flags(own)]
 

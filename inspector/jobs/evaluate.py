@@ -84,7 +84,7 @@ def key_of(job: EvalJob) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, one in zip(job.names, job.variants, strict=True):
         files = [fingerprint(path) for path in (one.program, *one.data_files, *one.libraries)]
-        how = (one.method, one.engine, str(one.threads), *files)
+        how = (one.method, one.engine, str(one.threads), *one.backend_options, *files)
         found[program_part(name)] = " ".join(how)
     source = data_source(job.data)
     content = fingerprint(source.path) if source.path else ""

@@ -20,6 +20,7 @@ from inspector.profile.attribution import (
     steady_set,
     whole_ns,
 )
+from inspector.profile.kernel_names import kernel_names
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import (
     CALLS,
@@ -75,6 +76,8 @@ class BlockRows:
         share: mean_ns over the method's mean time, where it is timed and has_shares
         has_shares: whether the time of the method is known, and is the program's
         joined: whether the trace can be of the program; True without one
+        kernel: index into kernel_names
+        kernel_names: that the backend logged for events inside of delegates; the first is empty
 
     Shapes: samples float64[rows, runs]; steady bool[runs]; all others have one value per row
     Units: samples, mean_ns, tick_ns, kernel_ns nanoseconds
@@ -102,7 +105,9 @@ class BlockRows:
     passes: Ints
     share: Floats
     has_shares: bool
-    joined: bool = True
+    joined: bool
+    kernel: Ints
+    kernel_names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -179,6 +184,7 @@ class _Maker:
         link, links = self.found.codes[event], self.found.links
         label, labels = self._labels(placed)
         kernel_ns, has_kernel = self._kernels(placed.kernel)
+        kernel, names = kernel_names(self.block)
         samples = self._samples(placed)
         built = BlockRows(
             name=name,
@@ -204,6 +210,8 @@ class _Maker:
             share=np.full(len(kind), np.nan),
             has_shares=False,
             joined=self.joined,
+            kernel=np.where(kind == INNER, kernel[event], 0),
+            kernel_names=names,
         )
         if self.method_ns is None:
             return built
@@ -318,6 +326,7 @@ def _appended(rows: BlockRows, kind: int, samples: Floats, mean_ns: float) -> Bl
         kernel_ns=np.append(rows.kernel_ns, np.nan),
         has_kernel=np.append(rows.has_kernel, False),
         passes=np.append(rows.passes, 1),
+        kernel=np.append(rows.kernel, 0),
     )
 
 

@@ -57,6 +57,7 @@ class OperatorRow:
         passes: how often it happens in a run
         kind: one of KINDS
         share: of the method's mean time, None when that is unknown
+        kernel: its name, where a backend logged one
     """
 
     label: str
@@ -74,6 +75,7 @@ class OperatorRow:
     passes: int
     kind: str
     share: float | None
+    kernel: str = ""
 
     @property
     def in_delegate(self) -> bool:
@@ -173,6 +175,7 @@ def _row(part: BlockRows, row: int) -> OperatorRow:
         int(part.passes[row]),
         KINDS[int(part.kind[row])],
         None if np.isnan(share) else share,
+        part.kernel_names[int(part.kernel[row])],
     )
 
 

@@ -138,6 +138,7 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         *times[4:],
         *_ticks(session, rows, timed),
         number_column("kernel, mean", kernels, Quantity.TIME, unit=unit, missing="—"),
+        *_kernel_names(parts),
         number_column("passes", passes, Quantity.COUNT),
         text_column("block", Categories.of((one.kind * 0, (one.name,)) for one in parts)),
         text_column("backend", _by_kind(parts, _backend)),
@@ -156,6 +157,14 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         GroupMap(steps[calls], calls),
         {},
     )
+
+
+def _kernel_names(parts: Sequence[BlockRows]) -> tuple[Column, ...]:
+    """Return the column of kernels inside of delegates, if a backend named any."""
+    if not any(part.kernel.any() for part in parts):
+        return ()
+    found = Categories.of((part.kernel, part.kernel_names) for part in parts)
+    return (text_column("kernel inside", found, missing="", mono=True, width=24),)
 
 
 def _share_of_method(parts: Sequence[BlockRows]) -> Column:

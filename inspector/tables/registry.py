@@ -52,6 +52,7 @@ TABLES: dict[str, TableEntry] = {
     entry.name: entry
     for entry in (
         TableEntry("operators", "an operator: its time, delegate, join", "operators:operators"),
+        TableEntry("kernels", "a layer of a delegate, its kernel", "kernels:kernels"),
         TableEntry("events", "an event of the trace", "events:events"),
         TableEntry("range", "an operator in a range of time", "time_range:time_range", ranged=True),
         TableEntry("partitions", "a delegate, its nodes below", "partitions:partition_tree"),

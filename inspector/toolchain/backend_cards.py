@@ -123,4 +123,6 @@ def _of_vendor(one: Vendor) -> BackendCard:
 def _runs(one: Backend) -> str:
     if one.has_engines:
         return "real kernels, or torch"
+    if one.has_options:
+        return "by the vendor's own runtime, layer by layer"
     return "by torch, node by node" if one.executor else "the recorded graph only"

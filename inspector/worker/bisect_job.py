@@ -17,7 +17,8 @@ from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.recipes.compile_job import CompileJob
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import executing, exporter
-from inspector.worker.bisect_search import Valued, searched, tried, without
+from inspector.worker.backend_options import set_backend_options
+from inspector.worker.bisect_search import Valued, not_here, searched, tried, without
 from inspector.worker.compile_job import MessageCollector, source_of
 from inspector.worker.exported_file import UnreadableExportError
 from inspector.worker.exporter import AnswerError, Say, timed_stage
@@ -64,6 +65,7 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
     """
     listener = MessageCollector(notify)
     exporter.redirect_logs(listener)
+    set_backend_options(job.backend_options)
     bound = parse_bound(job.bound)
     warm = Warm()
     source = warm.source(job.compile, lambda: source_of(job.compile, folder, listener), listener)
@@ -76,15 +78,19 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
 
 def absent_backends(edge: EdgeProgramManager) -> list[str]:
     """Return the backends of the delegates that are not registered here."""
-    known = set(Runtime.get().backend_registry.registered_backend_names)
+    return sorted(
+        delegate_backends(edge) - set(Runtime.get().backend_registry.registered_backend_names)
+    )
+
+
+def delegate_backends(edge: EdgeProgramManager) -> set[str]:
+    """Return the backends of the delegates."""
     modules = (
         module
         for name in edge.methods
         for module in edge.exported_program(name).graph_module.modules()
     )
-    return sorted(
-        {one.backend_id for one in modules if isinstance(one, LoweredBackendModule)} - known
-    )
+    return {one.backend_id for one in modules if isinstance(one, LoweredBackendModule)}
 
 
 class _Trials:
@@ -116,10 +122,9 @@ class _Trials:
         kind = self._bound.kind
         absent = [] if self._job.device or kind is Kind.PROGRAM else absent_backends(edge)
         if absent:
-            raise AnswerError(
-                f"{', '.join(absent)} does not run here: no trial would load, and innocent nodes"
-                " would be named; available: --device, or a bound on the program itself"
-            )
+            raise AnswerError(not_here(absent))
+        if not self._job.device and self._bound.kind not in (None, Kind.PROGRAM):
+            self._check_payloads(edge)
         origins = origins_of(edge)
         self._nodes = [
             node
@@ -128,6 +133,15 @@ class _Trials:
             for node in _taken(name, found, edge)
         ]
         return self._nodes
+
+    def _check_payloads(self, edge: EdgeProgramManager) -> None:
+        """Raise AnswerError if a payload of the complete program would only be emulated."""
+        backends = Runtime.get().backend_registry
+        if all(backends.backend(one).payload_is_all for one in delegate_backends(edge)):
+            return
+        stand_in = self._probe.stand_in(edge.to_executorch(backend_config(self._job.compile)))
+        if stand_in is not None:
+            raise AnswerError(not_here([stand_in.backend], stand_in.note))
 
     def trial(self, removed: Ranges) -> Trial:
         """Return the trial of a program without some of its delegated nodes."""

@@ -41,6 +41,14 @@ def searched(
     return to_json(BisectFinding(answer.result, out, answer.before, answer.after, len(nodes)))
 
 
+def not_here(backends: Sequence[str], why: str = "") -> str:
+    """Return why programs with payloads that do not run here are not bisected."""
+    return (
+        f"{', '.join(backends)} does not run here{f' ({why})' if why else ''}: no trial would load,"
+        " and innocent nodes would be named; available: --device, or a bound on the program itself"
+    )
+
+
 def tried(
     removed: Ranges,
     bound: Bound,

@@ -24,6 +24,7 @@ from inspector.recipes.compile_job import Source
 from inspector.recipes.data_source import EXAMPLE
 from inspector.recipes.emission import file_of
 from inspector.worker.activation_ranges import RangeObserver, quantizes
+from inspector.worker.backend_options import set_backend_options
 from inspector.worker.data_set import DataSample, DataSet, example_data, open_data
 from inspector.worker.executing import failure as failure
 from inspector.worker.exporter import FORWARD, AnswerError, Say, member_of, timed_stage
@@ -89,6 +90,7 @@ class _Variant:
             self._load(job)
 
     def _load(self, job: RunJob) -> None:
+        set_backend_options(job.backend_options)
         method = self._program.load_method(self.name, engine=job.engine, emulate=record_of(job))
         held = [method.value(index) for index in state_values(self._program.file, self.name)]
         self._state = [(one, one.clone()) for one in held if isinstance(one, torch.Tensor)]

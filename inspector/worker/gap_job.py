@@ -12,10 +12,8 @@ from typing import Any
 import torch
 
 from inspector.files.load import load_session
-from inspector.files.session import Session
-from inspector.jobs.executing import INPUTS, TRACE, VALUES
-from inspector.jobs.executing import REPORT as RUN
 from inspector.jobs.gap import REPORT, GapJob
+from inspector.jobs.run_folder import kept_inputs, kept_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.rebuild.serde_rewrite import RebuildError
@@ -50,10 +48,10 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
     with timed_stage(notify, "load"):
         load_libraries(job.libraries)
         session = load_session(list(job.files))
-    inputs = job.inputs or _kept(session)
+    inputs = job.inputs or kept_inputs(session)
     options = Options(
         method=job.method,
-        assumed=_method(session),
+        assumed=kept_method(session),
         reference=job.reference,
         tolerance=Tolerance(job.relative, job.absolute),
         inputs=_inputs(inputs) if inputs else None,
@@ -92,33 +90,6 @@ def failure(error: BaseException) -> dict[str, Any]:
         where = error.filename or f"temporary files in {tempfile.gettempdir()}"
         return {**found, "sentence": f"{where}: {error.strerror}"}
     return found
-
-
-def _run_folder(session: Session) -> Path | None:
-    """Return the folder into which ``etscope run`` wrote the only trace with values, or None."""
-    files = [session.file_of(dump) for dump in session.value_dumps]
-    traces = [Path(file.path) for file in files if file is not None]
-    made_here = len(traces) == 1 and traces[0].name in (TRACE, VALUES)
-    return traces[0].parent if made_here and traces[0].with_name(RUN).is_file() else None
-
-
-def _kept(session: Session) -> str:
-    """Return the inputs that ``etscope run`` stored next to the only trace, may be empty."""
-    folder = _run_folder(session)
-    return str(folder / INPUTS) if folder is not None and (folder / INPUTS).is_file() else ""
-
-
-def _method(session: Session) -> str:
-    """Return the method in the report of ``etscope run``, or empty."""
-    folder = _run_folder(session)
-    if folder is None:
-        return ""
-    try:
-        report: Any = json.loads((folder / RUN).read_bytes())
-        found = report["method"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return found if isinstance(found, str) else ""
 
 
 def _inputs(path: str) -> Any:  # noqa: ANN401 - a tree of tensors

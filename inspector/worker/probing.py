@@ -32,7 +32,11 @@ from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
 from inspector.worker.tasks import Task
 from runtime import Runtime
+from runtime.delegates.interface import PartitionEngine
+from runtime.errors import ExecutionError
+from schema import etrecord
 from schema.objects.atomic_file import write_atomically
+from schema.origins import ValueOrigin
 from schema.program import ProgramFile
 from schema.program import model as m
 
@@ -75,6 +79,21 @@ class Probe:
         self._reference: _ProbeReference | None = None
         if job.threads:
             torch.set_num_threads(job.threads)
+
+    def stand_in(self, program: ExecutorchProgramManager) -> PartitionEngine | None:
+        """Return a partition whose record stands in for its payload, None if there is none.
+
+        A program that cannot be loaded has none: its trial reports why.
+        """
+        self._write(program)
+        try:
+            loaded = self._loaded(program)
+            method = self._loaded_method(loaded, chosen_method(loaded.file, self._job.method))
+        except ExecutionError:
+            return None
+        first = _emulated(method.measurements)
+        method.close()
+        return first
 
     def value(
         self, edge: EdgeProgramManager, program: ExecutorchProgramManager
@@ -136,11 +155,17 @@ class Probe:
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
         requested = self._probe_reference(loaded.file, name)
-        return (
-            loaded.load_method(name, engine=self._job.engine, isolate=True),
-            requested.inputs,
-            requested.outputs,
-        )
+        method = self._loaded_method(loaded, name)
+        found = _emulated(method.measurements)
+        if found is not None:
+            method.close()
+            raise ProbeError(f"{found.backend} {found.note}")
+        return method, requested.inputs, requested.outputs
+
+    def _loaded_method(self, loaded: Any, name: str) -> Any:  # noqa: ANN401 - a Method
+        record = self._folder / RECORD if _needs_record(loaded.file) else None
+        kept = None if record is None else etrecord.decode(record.read_bytes(), file=RECORD)
+        return loaded.load_method(name, engine=self._job.engine, isolate=True, emulate=kept)
 
     def _probe_reference(self, file: ProgramFile, name: str) -> _ProbeReference:
         if self._reference is None:
@@ -242,11 +267,29 @@ class Probe:
             inputs=str(self._folder / _INPUTS),
             debug_level="intermediate",
             timed=False,
+            record=str(self._folder / RECORD) if _needs_record(loaded.file) else "",
             data_files=tuple(str(self._folder / each) for each in program.tensor_data_files),
             threads=self._job.threads,
             engine=self._job.engine,
+            backend_options=self._job.backend_options,
         )
-        run_into(job, Task(self._folder, lambda *_, **__: None))
+        report = run_into(job, Task(self._folder, lambda *_, **__: None))
+        for one in report["partitions"]:
+            if one["origin"] == ValueOrigin.EMULATED.value:
+                raise ProbeError(f"{one['backend']} {one['note']}")
+
+
+def _needs_record(file: ProgramFile) -> bool:
+    """Return whether the record may have something that a payload needs to run."""
+    registry = Runtime.get().backend_registry
+    used = {one.id for plan in file.plans for one in plan.delegates}
+    known = used & set(registry.registered_backend_names)
+    return any(not registry.backend(one).payload_is_all for one in known)
+
+
+def _emulated(partitions: Sequence[PartitionEngine]) -> PartitionEngine | None:
+    """Return the first partition whose record stands in for its payload."""
+    return next((one for one in partitions if one.origin is ValueOrigin.EMULATED), None)
 
 
 def worst_distance(

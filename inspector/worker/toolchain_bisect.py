@@ -35,7 +35,7 @@ from inspector.toolchain.child import (
     ignore_message,
 )
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.bisect_search import Valued, searched, tried, without
+from inspector.worker.bisect_search import Valued, not_here, searched, tried, without
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
 from inspector.worker.probing import ProbeError, gap_of, value_and_text, worst_distance
@@ -155,6 +155,7 @@ class _ToolchainTrials:
         Raises: AnswerError for an unknown method; as ``bisect_with_executorch``
         """
         built, reported = self._made(self._job.compile, self._report)
+        self._check_backends(built)
         self._nodes = [
             node
             for method, verdicts in reported.verdicts.items()
@@ -164,6 +165,17 @@ class _ToolchainTrials:
         if built.method:
             self._refer(built.method)
         return self._nodes
+
+    def _check_backends(self, built: _Program) -> None:
+        """Raise AnswerError if the runtime of the package has not the backends of a program."""
+        if self._bound.kind is Kind.PROGRAM:
+            return
+        with self._tool.running() as tool:
+            known = set(tool.ask({"do": "backends"}, ignore_message).result["backends"])
+        file = decode_program(memoryview((built.folder / PROGRAM).read_bytes()), file=PROGRAM)
+        used = {one.id for plan in file.plans for one in plan.delegates}
+        if known and used - known:
+            raise AnswerError(not_here(sorted(used - known)))
 
     def trial(self, removed: Ranges) -> Trial:
         """Return the trial of a program without some of its delegated nodes."""

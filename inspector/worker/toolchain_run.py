@@ -208,6 +208,10 @@ def _without_effect(job: RunJob) -> list[str]:
         found.append("--debug-module and --debug-handle have no effect, for the same reason")
     if job.engine != RunJob("").engine:
         found.append("--engine has no effect: the stock runtime has its own kernels")
+    if job.backend_options:
+        found.append(
+            "--backend-option has no effect: the stock runtime passes none to its backends"
+        )
     if job.record:
         found.append("--record has no effect: the stock runtime runs no recorded graphs")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import errno
 import json
@@ -19,7 +18,7 @@ from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import check, listed
 from inspector.toolchain.stock.quantize import quantized_program
-from inspector.toolchain.stock.running import ran
+from inspector.toolchain.stock.running import ran, registered_backends
 from inspector.worker.exporter import (
     AnswerError,
     Exported,
@@ -71,10 +70,11 @@ def answer(asked: Mapping[str, Any], notify: Say) -> int:
 
 
 def _list(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
-    backends: list[str] = []
-    with contextlib.suppress(Exception):
-        backends = list(part("extension.pybindings.portable_lib")._get_registered_backend_names())
-    return {"partitioners": list(listed()), "backends": backends}
+    return {"partitioners": list(listed()), "backends": registered_backends()}
+
+
+def _backends(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
+    return {"backends": registered_backends()}
 
 
 def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
@@ -192,6 +192,7 @@ def _stored(path: str, methods: tuple[str, ...]) -> Exported:
 
 _WORK: dict[str, Callable[[Mapping[str, Any], Say], dict[str, Any]]] = {
     "list": _list,
+    "backends": _backends,
     "compile": _compile,
     "refer": _refer,
     "run": ran,

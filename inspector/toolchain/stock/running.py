@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,13 @@ def _binding(libraries: Sequence[str]) -> Any:  # noqa: ANN401 - of the package
         part_or_none(name)
     load_libraries(libraries)
     return binding
+
+
+def registered_backends() -> list[str]:
+    """Return the backends that the package's runtime was built with; empty if it cannot tell."""
+    with suppress(Exception):
+        return list(_binding(())._get_registered_backend_names())
+    return []
 
 
 @contextmanager

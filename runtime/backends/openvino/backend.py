@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,11 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
+    DelegateTracer,
     PartitionEngine,
 )
 from runtime.errors import ErrorCode, invalid_argument
+from runtime.memory.slots import TensorSlot
 from schema import payloads
 from schema.origins import ValueOrigin
 
@@ -90,6 +92,17 @@ class OpenvinoBackend(BackendInterface):
             _store(context, outputs, results)
 
     @override
+    def bound(
+        self, handle: LayerEngine, args: Sequence[TensorSlot | None]
+    ) -> Callable[[DelegateTracer], bool] | None:
+        """Return a call of a payload on tensors that never change, None where it has none."""
+        slots = [slot for slot in args if slot is not None]
+        if len(args) != handle.inputs + handle.outputs or len(slots) != len(args):
+            return None
+        run = handle.in_place(slots[: handle.inputs], slots[handle.inputs :])
+        return None if run is None else partial(_untraced, run)
+
+    @override
     def steps(
         self, context: BackendExecutionContext, handle: LayerEngine, args: Sequence[Any]
     ) -> LayerSteps | None:
@@ -113,6 +126,14 @@ class OpenvinoBackend(BackendInterface):
     def destroy(self, handle: LayerEngine) -> None:
         """Free a payload."""
         handle.close()
+
+
+def _untraced(run: Callable[[], None], tracer: DelegateTracer) -> bool:
+    """Run a call that logs nothing; return whether it has run."""
+    if tracer.records:
+        return False
+    run()
+    return True
 
 
 def _sides(

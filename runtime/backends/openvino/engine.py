@@ -5,7 +5,7 @@ A value that is an output is not fused over, so that times of a probed payload w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from runtime.backends.openvino.probes import probed
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot
 from runtime.tracing.tracer import clock
 from runtime.untyped import dtype_named, from_buffer
 from schema.dtypes.scalar_type import BY_CODE, numel
@@ -79,7 +80,7 @@ class LayerEngine:
         self._number, self.facts = self._load(data)
         self._profiled: int | None = None
         self._probed: Probes | None = None
-        self._places: list[tuple[int, torch.Size]] = []
+        self._places: list[Any] = []  # of the memory that the network is bound to
         self._inputs = [_dtype(name) for name, _ in self.facts["inputs"]]
         self._outputs = [_dtype(name) for name, _ in self.facts["outputs"]]
 
@@ -126,21 +127,60 @@ class LayerEngine:
         places += [(one.data_ptr(), one.shape) for one in outputs]
         try:
             if places != self._places:
-                if not self._host.direct or not self._fit(outputs):
+                if not self._host.direct or not self._fit(inputs, outputs):
                     return self.run(inputs)
-                self._check(inputs)
-                self._places = []
-                given, written = ([_given(one) for one in side] for side in (inputs, outputs))
-                self._host.bind(self._number, given, written)
-                self._places = places
+                self._bind(inputs, outputs, places)
             self._host.infer(self._number)
         except OpenvinoError as error:
             raise self._error(error) from None
         return None
 
-    def _fit(self, outputs: Sequence[Tensor]) -> bool:
-        """Return whether the network can write into tensors: their types and fixed shapes."""
-        return all(
+    def _bind(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], places: list[Any]) -> None:
+        """Let the network read and write tensors from now on."""
+        self._check(inputs)
+        self._places = []
+        given, written = ([_given(one) for one in side] for side in (inputs, outputs))
+        self._host.bind(self._number, given, written)
+        self._places = places
+
+    def in_place(
+        self, inputs: Sequence[TensorSlot], outputs: Sequence[TensorSlot]
+    ) -> Callable[[], None] | None:
+        """Return a run on tensors whose sizes never change, None where it is not possible."""
+        sides = ((inputs, self._inputs, "inputs"), (outputs, self._outputs, "outputs"))
+        writable = not any(slot.read_only for slot in outputs)
+        fixed = (
+            self._host.direct
+            and writable
+            and all(
+                slot.dynamism == TensorShapeDynamism.STATIC
+                and slot.tensor.dtype is dtype
+                and slot.tensor.is_contiguous()
+                and list(slot.tensor.shape) == shape
+                for slots, dtypes, name in sides
+                for slot, dtype, (_, shape) in zip(slots, dtypes, self.facts[name], strict=True)
+            )
+        )
+        if not fixed:
+            return None
+        tensors = [slot.tensor for slot in (*inputs, *outputs)]
+        addresses = [tensor.data_ptr for tensor in tensors]
+        run = self._host.runner(self._number)
+
+        def run_in_place() -> None:
+            places = [address() for address in addresses]
+            try:
+                if places != self._places:
+                    self._bind(tensors[: len(inputs)], tensors[len(inputs) :], places)
+                run()
+            except OpenvinoError as error:
+                raise self._error(error) from None
+
+        return run_in_place
+
+    def _fit(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> bool:
+        """Return whether the network can read and write tensors: layout, types, fixed shapes."""
+        return all(one.is_contiguous() for one in inputs) and all(
             one.dtype is dtype and list(one.shape) == shape and one.is_contiguous()
             for one, dtype, (_, shape) in zip(
                 outputs, self._outputs, self.facts["outputs"], strict=True

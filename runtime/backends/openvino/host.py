@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -89,6 +89,10 @@ class LocalHost:
         Raises: OpenvinoError with the package's reason
         """
         self._networks[number].infer()
+
+    def runner(self, number: int) -> Callable[[], None]:
+        """Return a function that runs a network on what is bound; see ``infer``."""
+        return self._networks[number].infer
 
     def results(self, number: int) -> list[Given]:
         """Return the outputs of the last inference."""

@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,10 @@ class ProcessHost:
             (np.frombuffer(bytearray(block), np.uint8), tuple(map(int, shape)))
             for block, shape in zip(blocks, answer["shapes"], strict=True)
         ]
+
+    def runner(self, number: int) -> Callable[[], None]:
+        """Return a function that runs a network on what is bound; see ``infer``."""
+        return partial(self.infer, number)
 
     def results(self, number: int) -> list[Given]:
         """Return the outputs of the last inference."""
