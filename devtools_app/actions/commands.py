@@ -102,6 +102,7 @@ class Commands:
             "close_session": lambda: self._controller.close(self._store.state.current),
             "save_workspace": self.save_workspace,
             "save_workspace_as": self.save_workspace_as,
+            "colleague": self.copy_for_colleague,
             "export_table": self.export_table,
             "export_image": self.export_image,
             "devices": self.devices,
@@ -209,6 +210,13 @@ class Commands:
     def _save_workspace(self, path: Path) -> None:
         if self._controller.save_workspace(path, self._window.layouts()):
             self._window.show_status(f"Saved {path}")
+
+    def copy_for_colleague(self) -> None:
+        """Open the dialog of an anonymised copy."""
+        from devtools_app.dialogs.colleague_dialog import ColleagueDialog
+
+        state, layouts = self._store.state, self._window.layouts()
+        ColleagueDialog(self._theme, state, layouts, self._paths, self._parent).open()
 
     def export_table(self) -> None:
         """Write the table in front to a file."""

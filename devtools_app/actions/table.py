@@ -52,6 +52,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(
         "save_workspace_as", "Save workspace as…", "File", ("Ctrl+Shift+S",), group="workspace"
     ),
+    ActionSpec("colleague", "Anonymised copy of the workspace…", "File", (), group="workspace"),
     ActionSpec("export_table", "Export table…", "File", ("Ctrl+E",), "export", group="export"),
     ActionSpec("export_image", "Export image…", "File", ("Ctrl+Shift+E",), group="export"),
     ActionSpec("disk", "Disk use…", "File", (), "", group="prefs"),

@@ -1,4 +1,4 @@
-"""The jobs of this window and of earlier ones: recorded as they run, kept in a folder."""
+"""The jobs of this window and of others: recorded as they run, kept in a folder."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.latest import Latest
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.jobs.history import JobEntry, LoggedLine
+    from inspector.jobs.history import EntryReader, JobEntry, LoggedLine
     from inspector.jobs.messages import Message, Outcome
 
 _LOG = logging.getLogger(__name__)
 _DROPPED = "ended by a newer job of its kind, or with the window"
 _HIDDEN = ("preview", "suggest")  # they follow every edit
+_SETTLE_MS = 250  # a window that begins a job may begin several
 
 
 class JobHistory(QObject):
-    """Records jobs; with a folder, those of earlier windows are known as well.
+    """Records jobs; with a folder, those of other windows are known as well, once read.
 
     Signals:
-        changed(): a job began, logged something or ended; or earlier ones were read
+        changed(): a job began, logged something or ended; or those of other windows were read
         logged(entry, lines): lines for the log of a job
         cleaned(): files of jobs were deleted
 
@@ -49,9 +50,13 @@ class JobHistory(QObject):
         self._followed: dict[int, str] = {}  # by the job: a follower may begin the next at once
         self._cancels: dict[str, Callable[[], object]] = {}
         self._started = 0
-        self._read = False
+        self._reader: EntryReader | None = None
         self._reading = Latest("history of jobs", self)
         self._reading.ready.connect(self._merge)
+        self._watcher = QFileSystemWatcher(self)
+        self._soon = QTimer(self, singleShot=True, interval=_SETTLE_MS)
+        self._watcher.directoryChanged.connect(lambda _folder: self._soon.start())
+        self._soon.timeout.connect(self._read_again)
 
     @property
     def entries(self) -> tuple[JobEntry, ...]:
@@ -86,21 +91,28 @@ class JobHistory(QObject):
             self._cancels[key]()
 
     def read(self) -> None:
-        """Read the jobs of earlier windows in a thread, once."""
-        folder = self.folder
-        if self._read or folder is None:
+        """Read the jobs of other windows in a thread, from now on whenever they change."""
+        if self._reader is not None or self.folder is None:
             return
-        self._read = True
+        from inspector.jobs.history import EntryReader
 
-        def work(_token: object) -> tuple[JobEntry, ...]:
-            from inspector.jobs.history import read_entries
+        self._reader = EntryReader(self.folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)  # what is not there cannot be watched
+        except OSError as error:
+            _LOG.warning("the jobs of other windows are not followed: %s", error)
+        else:
+            self._watcher.addPath(str(self.folder))
+        self._read_again()
 
-            return read_entries(folder)
-
-        self._reading.submit(work)
+    def _read_again(self) -> None:
+        if (reader := self._reader) is not None:
+            self._reading.submit(lambda _token: reader.read())
 
     def close(self) -> None:
         """Stop reading."""
+        self._soon.stop()
+        self._reader = None
         self._reading.close()
 
     # ---- one job
@@ -221,5 +233,8 @@ class JobHistory(QObject):
             self.folder = None  # one sentence is enough
 
     def _merge(self, found: Iterable[JobEntry]) -> None:
-        self._entries = {**{one.id: one for one in found}, **self._entries}
-        self.changed.emit()
+        own = {key: one for key, one in self._entries.items() if key in self._lines}
+        entries = {**{one.id: one for one in found}, **own}
+        if entries != self._entries:
+            self._entries = entries
+            self.changed.emit()

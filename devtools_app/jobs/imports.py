@@ -1,4 +1,9 @@
-"""Imports modules in a thread: what is wanted now comes before what may be wanted later."""
+"""Imports modules in a thread: what is wanted now comes before what may be wanted later.
+
+While a screen reader looks at the window they are imported on the GUI thread instead, one at a
+time between events: it makes Qt ask Python about widgets at any moment, which ends the process
+if a thread defines classes of widgets just then.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ from collections import deque
 from collections.abc import Iterable
 from functools import cache
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
+from PySide6.QtGui import QAccessible
 
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
@@ -25,6 +31,9 @@ def is_imported(name: str) -> bool:
 def import_later(name: str) -> bool:
     """Return whether a module is there; else import it in a thread, to be asked for again."""
     if is_imported(name):
+        return True
+    if QAccessible.isActive():
+        importlib.import_module(name)
         return True
     _import_in_thread(name)
     return False
@@ -46,6 +55,7 @@ class Imports(QObject):
     """
 
     arrived = Signal(str)
+    _handed_over = Signal()  # by the thread, once a screen reader looks
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -54,6 +64,9 @@ class Imports(QObject):
         self._failed: set[str] = set()
         self._thread: threading.Thread | None = None
         self._running = False
+        self._slices = QTimer(self)
+        self._slices.timeout.connect(self._import_next)
+        self._handed_over.connect(self._slices.start)
 
     def start(self, modules: Iterable[str]) -> None:
         """Begin to import modules, in this order."""
@@ -66,6 +79,7 @@ class Imports(QObject):
             self._running = False
             self._queue.clear()
             thread = self._thread
+        self._slices.stop()
         if thread is not None:
             thread.join(_JOIN_SECONDS)
 
@@ -85,7 +99,11 @@ class Imports(QObject):
                 if first and module in self._queue:
                     self._queue.remove(module)
                 (self._queue.appendleft if first else self._queue.append)(module)
-            if self._thread is None and self._running:
+            if self._thread is not None or not self._running:
+                return
+            if QAccessible.isActive():
+                self._slices.start()
+            else:
                 self._thread = threading.Thread(target=self._run, name="importing", daemon=True)
                 self._thread.start()
 
@@ -97,13 +115,34 @@ class Imports(QObject):
             return None
 
     def _run(self) -> None:
-        while (name := self._next()) is not None:
-            try:
-                importlib.import_module(name)
-            except Exception:  # noqa: BLE001 - the view that needs the module reports it
-                _LOG.exception("%s cannot be imported", name)
-                self._failed.add(name)
-            try:
-                self.arrived.emit(name)
-            except RuntimeError:  # the Qt half of this object is gone: no receiver is left
+        while not QAccessible.isActive():
+            name = self._next()
+            if name is None or not self._import(name):
                 return
+        with self._lock:
+            self._thread = None
+        self._tell(self._handed_over)
+
+    def _import_next(self) -> None:
+        """Import one module on the GUI thread."""
+        name = self._next()
+        if name is None:
+            self._slices.stop()
+        else:
+            self._import(name)
+
+    def _import(self, name: str) -> bool:
+        """Import a module; return whether anyone is left to hear of it."""
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: BLE001 - the view that needs the module reports it
+            _LOG.exception("%s cannot be imported", name)
+            self._failed.add(name)
+        return self._tell(self.arrived, name)
+
+    def _tell(self, signal: SignalInstance, *values: str) -> bool:
+        try:
+            signal.emit(*values)
+        except RuntimeError:  # the Qt half of this object is gone: no receiver is left
+            return False
+        return True

@@ -384,6 +384,7 @@ class MainWindow(QMainWindow):
             self.bound[name].setEnabled(is_open)
         self.bound["save_workspace"].setEnabled(bool(state.sessions))
         self.bound["save_workspace_as"].setEnabled(bool(state.sessions))
+        self.bound["colleague"].setEnabled(bool(state.sessions))
         self.bound["next_session"].setEnabled(len(state.sessions) > 1)
         self.bound["back"].setEnabled(bool(state.past))
         self.bound["forward"].setEnabled(bool(state.future))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devtools_app.state.json_file import read_parts, write_json
 from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout, PanelLayouts
@@ -105,7 +106,11 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
 
     Raises: OSError
     """
-    folder = path.resolve().parent
+    write_json(path, workspace_content(workspace, path.resolve().parent))
+
+
+def workspace_content(workspace: Workspace, folder: Path) -> dict[str, Any]:
+    """Return a workspace as the file in a folder has it."""
     file = WorkspaceFile(
         sessions=tuple(
             SessionPart(name, tuple(_stored(one, folder) for one in paths))
@@ -123,7 +128,7 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
         layouts=workspace.layouts,
         variants=history_content(workspace.history, lambda path: _stored(path, folder)),
     )
-    write_json(path, to_json(file))
+    return to_json(file)
 
 
 def load_workspace(path: Path) -> Workspace:

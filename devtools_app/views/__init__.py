@@ -24,6 +24,37 @@ def _only_data(session: Session) -> str:
     return "a data file has no program, record or trace" if data else ""
 
 
+def _not_compiled(session: Session) -> str:
+    """Return why no run and no plan can belong to a session of exported programs or data alone."""
+    kinds = {file.kind for file in session.files} - {"node_data"}
+    if kinds == {"pt2"}:
+        return "an exported program is not compiled: File > Compile makes a program of it"
+    return _only_data(session)
+
+
+def _no_record(session: Session) -> str:
+    """Return why no ETRecord can belong to a session."""
+    from schema.vendor_models import vendor_suffixes
+
+    suffixes = tuple(vendor_suffixes())
+    if any(file.path.lower().rstrip("/").endswith(suffixes) for file in session.files):
+        return "a model of a vendor's own format has no ETRecord and no source"
+    return _only_data(session)
+
+
+def _no_gap(session: Session) -> str:
+    """Return why no values of a session can be compared with a recorded graph."""
+    return _no_record(session) or _not_compiled(session)
+
+
+def _no_delegate(session: Session) -> str:
+    """Return why nothing of a program is stepped through."""
+    program = session.program
+    if program is None or any(plan.delegates for plan in program.plans):
+        return ""
+    return "the program has no delegate to step through"
+
+
 def _no_language_model(session: Session) -> str:
     """Return why a program generates no text, empty without a program that can be read."""
     from inspector.files.language_model import no_language_model
@@ -36,11 +67,11 @@ def _no_language_model(session: Session) -> str:
 VIEWS: tuple[ViewSpec, ...] = (
     entry("overview", "Overview", Area.CENTRE, "overview", groups=_LOOK),
     entry("graph", "Graph", Area.CENTRE, "graph", groups=_LOOK + _CHANGE, never=_only_data),
-    entry("timeline", "Timeline", Area.CENTRE, "timeline", groups=_LOOK, never=_only_data),
-    entry("memory", "Memory", Area.CENTRE, "memory", groups=_LOOK, never=_only_data),
+    entry("timeline", "Timeline", Area.CENTRE, "timeline", groups=_LOOK, never=_not_compiled),
+    entry("memory", "Memory", Area.CENTRE, "memory", groups=_LOOK, never=_not_compiled),
     entry("size", "Size", Area.CENTRE, "size", groups=_LOOK),
     entry("partitions", "Partitions", Area.CENTRE, "partitions", groups=_LOOK, never=_only_data),
-    entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_only_data),
+    entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_no_record),
     entry("structure", "Structure", Area.CENTRE, "structure", groups=_LOOK),
     entry("roofline", "Roofline", Area.CENTRE, "roofline", groups=_LOOK, never=_only_data),
     entry("backends", "Backends", Area.CENTRE, "partitions", without_session=True, groups=_LOOK),
@@ -48,13 +79,21 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE, showing=Showing.NEVER),
     entry("notes", "Notes", Area.RIGHT, "notes", showing=Showing.NEVER),
     entry("guide", "Guide", Area.RIGHT, "info", without_session=True, showing=Showing.NEVER),
-    entry("stages", "Stages", Area.CENTRE, "stages", groups=_CHANGE, never=_only_data),
-    entry("step", "Step", Area.CENTRE, "step", without_session=True, groups=_CHANGE),
+    entry("stages", "Stages", Area.CENTRE, "stages", groups=_CHANGE, never=_no_record),
+    entry(
+        "step",
+        "Step",
+        Area.CENTRE,
+        "step",
+        without_session=True,
+        groups=_CHANGE,
+        never=_no_delegate,
+    ),
     entry("bisect", "Bisect", Area.CENTRE, "bisect", without_session=True, groups=_CHANGE),
     entry("sweep", "Sweep", Area.CENTRE, "sweep", without_session=True, groups=_CHANGE),
     entry("compile", "Compile", Area.CENTRE, "play", without_session=True, groups=_CHANGE),
     entry("compare", "Compare", Area.CENTRE, "compare", groups=_PROVE),
-    entry("gap", "Numeric gap", Area.CENTRE, "gap", groups=_PROVE, never=_only_data),
+    entry("gap", "Numeric gap", Area.CENTRE, "gap", groups=_PROVE, never=_no_gap),
     entry("tensor", "Tensor", Area.CENTRE, "tensor", groups=_LOOK + _PROVE),
     entry("evaluate", "Evaluate", Area.CENTRE, "evaluate", groups=_PROVE, never=_only_data),
     entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),

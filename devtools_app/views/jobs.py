@@ -1,4 +1,4 @@
-"""The jobs of this window and of earlier ones: state, time, output, log, and what to do next."""
+"""The jobs of this window and of others: state, time, output, log, and what to do next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.jobs.history import JobEntry, LoggedLine, about
+from inspector.jobs.history import RUNNING, JobEntry, LoggedLine, about
 from inspector.tables.jobs import job_table, output_size
 
 _NONE = Need(
@@ -139,7 +139,7 @@ class JobsView(QWidget):
         if not self._is_chosen and entries:  # the newest, until the user chooses
             self.table.show_current(entries[0].id)
         self._show_chosen()
-        if self._history.running:
+        if any(one.state == RUNNING for one in entries):
             self._soon.start(1000)  # the time of a running job goes on
 
     def _measure(self, entries: tuple[JobEntry, ...]) -> None:

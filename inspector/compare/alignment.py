@@ -5,7 +5,8 @@ literals, module, line, origin), finally the operator only. Each step aligns,
 in execution order, the nodes that earlier steps left between their pairs; so an inserted node is
 one difference, renumbered modules are none, and ten thousand nodes take a moment. Remaining nodes
 at other positions are paired if they are unique, or if their neighbours
-are paired.
+are paired. Nodes of a decoded payload have operators of their backend: beside another
+backend they are matched by what they compute and by the sizes of the result.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cached_property
 
 from inspector.compare.sequences import align
 from inspector.graph.model_graph import ModelGraph, ModelNode, describe
+from inspector.join.lowered_kinds import operation
 from inspector.join.node_index import base_operator
 from schema.graph import NodeKind
 from schema.objects.cyclic_gc import gc_suspended
@@ -24,6 +26,7 @@ from schema.objects.identity_cache import identity_cache
 
 ORIGIN, STRUCTURE, MOVED = "origin", "structure", "moved"
 _ROUNDS = 4  # of pairing by neighbours
+_PROGRAM = "program"  # source of a graph without a record
 
 Pairs = list[tuple[int, int]]
 Stretch = tuple[int, int, int, int]  # start and stop in the old, begin and end in the new
@@ -116,12 +119,14 @@ class GraphAlignment:
 @gc_suspended()
 def align_graphs(old: ModelGraph, new: ModelGraph) -> GraphAlignment:
     """Return which nodes of two graphs are the same."""
-    sides = _Side(old), _Side(new)
+    payload = _has_payload(old, new)
+    sides = _Side(old, payload=payload), _Side(new, payload=payload)
     found = _ordered(sides, _BY_ORIGIN)
     if _agreement(sides, found) < _PERFECT * max(len(old.nodes), len(new.nodes)):
-        other = _ordered(sides, _BY_STRUCTURE)
-        if _agreement(sides, other) > _agreement(sides, found):
-            found = other
+        others = [_BY_STRUCTURE, *([_BY_OPERATION] if payload else [])]
+        for other in (_ordered(sides, levels) for levels in others):
+            if _agreement(sides, other) > _agreement(sides, found):
+                found = other
     _moved(sides, found)
     pairs = tuple(NodePair(here, there, how) for here, (there, how) in sorted(found.items()))
     taken = {pair.new for pair in pairs}
@@ -137,6 +142,9 @@ class _Facts:
     Attributes:
         target: operator with its overload
         kind: operator without namespace and overload, in one spelling for graphs and payloads
+        operation: what it computes, the same for all backends; the kind where both graphs have
+            operators of one set
+        sizes: of the first result, in any order: backends permute them
     """
 
     target: str
@@ -147,14 +155,16 @@ class _Facts:
     origin: str
     trace: str
     weights: Hashable
+    operation: str
+    sizes: tuple[str, ...]
 
 
 class _Side:
     """One graph with its facts and neighbours."""
 
-    def __init__(self, graph: ModelGraph) -> None:
+    def __init__(self, graph: ModelGraph, *, payload: bool) -> None:
         self.graph = graph
-        self.facts = [_facts(node) for node in graph.nodes]
+        self.facts = [_facts(node, payload=payload) for node in graph.nodes]
         self.makers: list[list[int]] = [[] for _ in graph.nodes]
         self.users: list[list[int]] = [[] for _ in graph.nodes]
         for edge in graph.edges:
@@ -162,14 +172,15 @@ class _Side:
             self.users[edge.source].append(edge.target)
 
 
-def _facts(node: ModelNode) -> _Facts:
+def _facts(node: ModelNode, *, payload: bool = False) -> _Facts:
     inner = node.node
     passive = inner.kind in (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
     literals = tuple(str(arg.literal) for arg in inner.args if arg.literal is not None)
     target = inner.kind.value if passive else inner.target
+    kind = base_operator(target).rpartition("::")[2].replace("_", "").casefold()
     return _Facts(
         target=target,
-        kind=base_operator(target).rpartition("::")[2].replace("_", "").casefold(),
+        kind=kind,
         types=(
             tuple(describe(value) for value in node.values),
             tuple(weight.description for weight in node.weights),
@@ -179,7 +190,23 @@ def _facts(node: ModelNode) -> _Facts:
         origin=origin(node) or (inner.name if passive else ""),
         trace=inner.stack_trace,
         weights=tuple(weight.name for weight in node.weights),
+        operation=operation(target) if payload else kind,
+        sizes=_sizes(node),
     )
+
+
+def _sizes(node: ModelNode) -> tuple[str, ...]:
+    tensor = node.values[0].tensor if node.values else None
+    return tuple(sorted(map(str, tensor.sizes))) if tensor is not None else ()
+
+
+def _has_payload(*graphs: ModelGraph) -> bool:
+    """Return whether nodes come from a payload, which names operators as its backend does."""
+    return any(graph.source == _PROGRAM and any(map(_is_inside, graph.nodes)) for graph in graphs)
+
+
+def _is_inside(node: ModelNode) -> bool:
+    return bool(node.backend) and node.node.kind is not NodeKind.DELEGATE
 
 
 def _changed(old: ModelNode, new: ModelNode, pair: NodePair) -> NodeChange | None:
@@ -236,6 +263,14 @@ def _kind(one: _Facts) -> Hashable:
     return one.kind
 
 
+def _operation(one: _Facts) -> Hashable:
+    return one.operation
+
+
+def _result(one: _Facts) -> Hashable:
+    return (one.operation, one.sizes)
+
+
 Levels = tuple[tuple[Key, str], ...]
 _BY_ORIGIN: Levels = (
     (_everything, ORIGIN),
@@ -246,6 +281,7 @@ _BY_ORIGIN: Levels = (
 )
 # A layer that is inserted gives all later ones the module path of another; then this is right.
 _BY_STRUCTURE: Levels = ((_line, STRUCTURE), (_shape, STRUCTURE), (_kind, STRUCTURE))
+_BY_OPERATION: Levels = ((_result, STRUCTURE), (_kind, STRUCTURE), (_operation, STRUCTURE))
 _SAME, _ALIKE, _PERFECT = 16, 4, 21  # agreement of a pair: what it computes, operator, all of it
 
 
@@ -346,9 +382,13 @@ def _candidates(
         groups += [set(back[partner]) for partner in partners]
     if not groups:
         return set()
-    kind = one.facts[number].kind
+    own = one.facts[number]
     alike = set[int].intersection(*groups) & free
-    return {other for other in alike if two.facts[other].kind == kind}
+    return {other for other in alike if _computes_as(own, two.facts[other])}
+
+
+def _computes_as(one: _Facts, two: _Facts) -> bool:
+    return one.kind == two.kind or one.operation == two.operation
 
 
 def _replaced(

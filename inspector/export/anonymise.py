@@ -35,7 +35,16 @@ _FILES = {
     "etrecord": "model.etrecord",
     "etdump": "run.etdp",
     "debug_buffer": "run.debug",
+    "pt2": "model.pt2",
 }
+KEPT = (  # what a copy has of the original
+    "methods, operators, backends and inner nodes by name, shapes, scalar arguments, sizes,"
+    " memory plans and times"
+)
+GONE = (  # what it has not
+    "weights, inputs, outputs, logged values and lines of code; modules, tensors, source files"
+    " and functions have other names, the same for the same everywhere; paths are overwritten"
+)
 # Parts of a payload that may hold weights or that nobody can read.
 _UNKNOWN = frozenset(("undecoded", "binary"))
 _NOBODYS = frozenset(("unreferenced", "slack"))  # overwritten so that they remain valid
@@ -59,15 +68,20 @@ class AnonymousFile:
     data: bytes
 
 
-def anonymise(session: Session) -> tuple[AnonymousFile, ...]:
+def anonymise(session: Session, names: Names | None = None) -> tuple[AnonymousFile, ...]:
     """Return the readable files of a session without weights, inputs, names and paths.
+
+    Args:
+        session: to copy
+        names: replacements so far, of other sessions in which the same names mean the same
 
     Raises: FormatError if the structure of a file cannot be followed far enough to be sure
     """
-    names = Names()
+    names = Names() if names is None else names
+    left = set(left_out(session))
     # names are collected first
     order = sorted(session.files, key=lambda file: file.kind == "etdump")
-    built = {file.path: _file(session, file, names) for file in order if file.artifact is not None}
+    built = {file.path: _file(session, file, names) for file in order if file.path not in left}
     counts: dict[str, int] = {}
     found: list[AnonymousFile] = []
     for file in session.files:
@@ -77,6 +91,13 @@ def anonymise(session: Session) -> tuple[AnonymousFile, ...]:
             name = f"{stem}.{suffix}" if number == 1 else f"{stem}_{number}.{suffix}"
             found.append(AnonymousFile(name, file.kind, file.path, built[file.path]))
     return tuple(found)
+
+
+def left_out(session: Session) -> tuple[str, ...]:
+    """Return the paths of the files that a copy lacks: unreadable ones and values of nodes."""
+    return tuple(
+        file.path for file in session.files if file.artifact is None or file.kind not in _FILES
+    )
 
 
 def _file(session: Session, file: LoadedFile, names: Names) -> bytes:

@@ -194,17 +194,40 @@ def write_entry(folder: Path, entry: JobEntry) -> None:
         old.unlink(missing_ok=True)
 
 
+class EntryReader:
+    """Reads the entries in a folder, again only those whose files have changed since."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[Path, tuple[tuple[int, ...], JobEntry | None]] = {}
+
+    def read(self) -> tuple[JobEntry, ...]:
+        """Return the entries, newest first; damaged files are left out and logged once."""
+        known, self._known = self._known, {}
+        for path in sorted(self._folder.glob(_NAMES), reverse=True):
+            try:
+                found = path.stat()
+            except OSError:  # removed by another window meanwhile
+                continue
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            before = known.get(path)
+            same = before is not None and before[0] == stamp
+            self._known[path] = before if same else (stamp, _read_entry(path))
+        return tuple(entry for _, entry in self._known.values() if entry is not None)
+
+
+def _read_entry(path: Path) -> JobEntry | None:
+    try:
+        file = read_versioned(path, _EntryFile, "a job", ("etscope_job", _FORMAT), _LARGEST)
+    except (FormatError, OSError, RecursionError) as error:
+        _LOG.warning("a job of the history is not shown: %s", error)
+        return None
+    return file.entry
+
+
 def read_entries(folder: Path) -> tuple[JobEntry, ...]:
     """Return the entries in a folder, newest first; damaged files are left out and logged."""
-    found: list[JobEntry] = []
-    for path in sorted(folder.glob(_NAMES), reverse=True):
-        try:
-            entry = read_versioned(path, _EntryFile, "a job", ("etscope_job", _FORMAT), _LARGEST)
-        except (FormatError, OSError, RecursionError) as error:
-            _LOG.warning("a job of the history is not shown: %s", error)
-            continue
-        found.append(entry.entry)
-    return tuple(found)
+    return EntryReader(folder).read()
 
 
 def about(entries: Iterable[JobEntry], places: Iterable[Path]) -> tuple[JobEntry, ...]:

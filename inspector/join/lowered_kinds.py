@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from inspector.join.node_index import base_operator
 from schema.graph import GraphNode
@@ -59,6 +60,35 @@ _BECOMES: dict[str, tuple[str, ...]] = {
 }
 _NAMES = {"concatenate": "cat"}
 _COPY = "_copy"
+
+
+def operation(target: str) -> str:
+    """Return what an operator or a payload node computes, in one spelling for all backends.
+
+    Operators that are lowered to one kind of payload node, as relu and clamp are, have one.
+    """
+    stem = base_operator(target).rpartition("::")[2]
+    found = _operations()
+    plain = _plain(stem)
+    return found.get(stem) or found.get(plain) or plain
+
+
+def _plain(stem: str) -> str:
+    low = stem.lower()
+    plain = low.rstrip("0123456789") or low
+    return _NAMES.get(plain, plain).strip("_").removesuffix(_COPY)
+
+
+@cache
+def _operations() -> Mapping[str, str]:
+    """Return kind of payload node or operator -> the first operator that is lowered alike."""
+    found: dict[str, str] = {}
+    for kind, operators in _BECOMES.items():
+        first = found.get(operators[0], _plain(operators[0]))
+        for name in (*operators, base_operator(kind).rpartition("::")[2]):
+            for form in (name, _plain(name)):
+                found.setdefault(form, first)  # an operator of two kinds is of the first
+    return found
 
 
 def becomes(operator: str, kind: str) -> bool:

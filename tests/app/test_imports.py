@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from devtools_app import views
@@ -76,6 +78,61 @@ def test_a_module_is_not_there_before_its_content(qtbot: QtBot, folder: Path) ->
 
 def test_imports_that_were_not_started_leave_it_to_who_needs_a_module() -> None:
     assert Imports().ready("no.such.module")
+
+
+def _written(folder: Path, *names: str) -> list[str]:
+    for name in names:
+        (folder / f"{name}.py").write_text(
+            "import threading\nIMPORTED_IN = threading.current_thread()\n", "utf-8"
+        )
+    return [f"devtools_app.views.{name}" for name in names]
+
+
+@pytest.fixture
+def screen_reader() -> Iterator[None]:
+    QAccessible.setActive(True)
+    yield
+    QAccessible.setActive(False)
+
+
+def test_for_a_screen_reader_modules_are_imported_on_the_gui_thread_between_events(
+    qtbot: QtBot, folder: Path, screen_reader: None
+) -> None:
+    names = _written(folder, "read_one", "read_two", "read_three")
+    imports, arrived = Imports(), []
+    imports.arrived.connect(arrived.append)
+    imports.start(names[:2])
+    assert not any(map(is_imported, names))  # not within the call
+    assert not imports.ready(names[2])
+    qtbot.waitUntil(lambda: len(arrived) == 3)
+    assert arrived == [names[2], names[0], names[1]]
+    assert {sys.modules[name].IMPORTED_IN for name in names} == {threading.main_thread()}
+    (late,) = _written(folder, "read_late")
+    assert import_later(late)
+    imports.stop()
+
+
+def test_the_thread_hands_over_when_a_screen_reader_comes(qtbot: QtBot, folder: Path) -> None:
+    (folder / "held_one.py").write_text(
+        "import threading, time\n"
+        "from PySide6.QtGui import QAccessible\n"
+        "while not QAccessible.isActive():\n    time.sleep(0.01)\n"
+        "IMPORTED_IN = threading.current_thread()\n",
+        "utf-8",
+    )
+    names = ["devtools_app.views.held_one", *_written(folder, "held_two", "held_three")]
+    imports, arrived = Imports(), []
+    imports.arrived.connect(arrived.append)
+    imports.start(names)
+    qtbot.waitUntil(lambda: names[0] in sys.modules)
+    QAccessible.setActive(True)
+    try:
+        qtbot.waitUntil(lambda: arrived == names)
+    finally:
+        QAccessible.setActive(False)
+    threads = [sys.modules[name].IMPORTED_IN is threading.main_thread() for name in names]
+    assert threads == [False, True, True]
+    imports.stop()
 
 
 @pytest.mark.slow

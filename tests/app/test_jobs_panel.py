@@ -27,7 +27,7 @@ from devtools_app.views.log import LogView
 from devtools_app.widgets.log_panel import LogPanel, LogStore
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
-from inspector.jobs.history import read_entries
+from inspector.jobs.history import EntryReader, read_entries
 from inspector.jobs.messages import Ended, Log, Outcome, StageProgress, Warned
 from inspector.recipes.compile_job import CompileJob, Source
 from tests.app.fake_jobs import FakeRun
@@ -115,6 +115,46 @@ def test_job_that_begins_when_another_ends_is_not_mixed_up(qtbot, tmp_path: Path
     }
     jobs.shut_down()
     assert {one.state for one in recorder.entries} == {"finished", "cancelled"}
+
+
+def test_jobs_of_another_window_appear_while_this_one_is_open(qtbot, tmp_path: Path) -> None:
+    folder = tmp_path / "not there yet"
+    here, there = JobHistory(), JobHistory()
+    here.folder = there.folder = folder
+    there._started = 50  # ids have the process in them, which is one here
+    here.read()
+    own = here.begin("run", "ada/own.pte", RunJob("/home/ada/own.pte"))
+    here.note(own, [(logging.INFO, "a line that is not in its file yet", "")])
+    key = there.begin("run", "ada/model.pte", RunJob("/home/ada/model.pte"))
+    qtbot.waitUntil(lambda: here.find(key) is not None, timeout=10_000)
+    assert here.find(key).state == "running"
+    assert not here.may_cancel(key)
+    there.end(key, FAILED)
+    qtbot.waitUntil(lambda: here.find(key).state == "failed", timeout=10_000)
+    assert here.find(key).log[-1].text.startswith("failed after")
+    assert [line.text for line in here.log_of(own)][-1] == "a line that is not in its file yet"
+    here.end(own, Outcome(Ended.FINISHED))
+    (folder / f"{key}.json").unlink()
+    qtbot.waitUntil(lambda: here.find(key) is None, timeout=10_000)
+    assert [one.id for one in here.entries] == [own]
+    for one in (here, there):
+        one.close()
+
+
+def test_only_changed_files_of_jobs_are_read_again(tmp_path: Path) -> None:
+    for number in range(3):
+        history = JobHistory()
+        history.folder = tmp_path
+        history.end(history.begin("run", f"{number}", RunJob(f"/{number}.pte")), FAILED)
+        os.rename(next(tmp_path.glob("2*-0001-*.json")), tmp_path / f"{number}-1-1.json")
+    (tmp_path / "3-1-1.json").write_text("{")
+    reader = EntryReader(tmp_path)
+    first = reader.read()
+    assert [one.subject for one in first] == ["2", "1", "0"]
+    os.utime(tmp_path / "1-1-1.json", (1, 1))
+    second = reader.read()
+    assert second == first
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, False, True]
 
 
 def test_folder_that_cannot_be_written_costs_the_history_only(

@@ -16,7 +16,9 @@ from devtools_app.state.tab_groups import (
 )
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, tabs_of
+from inspector.files.load import load_session
 from inspector.files.session import LoadedFile, Session
+from tests.inspector.sessions import DATA
 
 LOOK, CHANGE, PROVE = TabGroup
 TABS = {LOOK: ("one", "both"), CHANGE: ("both", "two"), PROVE: ("three",)}
@@ -86,6 +88,9 @@ def test_every_group_has_views_and_the_graph_is_in_two() -> None:
         (("pte",), set()),
         (("etdump",), set()),
         (("ptd", "etdump"), set()),
+        (("pt2",), {"timeline", "memory", "gap"}),
+        (("pt2", "node_data"), {"timeline", "memory", "gap"}),
+        (("pt2", "pte"), set()),
         ((), set()),
     ],
 )
@@ -96,3 +101,20 @@ def test_only_what_no_file_can_fill_has_no_tab(kinds: tuple[str, ...], missing: 
     assert found >= missing
     assert bool(found) is bool(missing)
     assert not found & {"overview", "size", "structure", "compile", "run"}
+
+
+@pytest.mark.parametrize("path", ["net.mlpackage", "/home/ada/Net.mlmodel"])
+def test_models_of_vendors_have_no_views_of_a_record(path: str) -> None:
+    session = Session("x", (LoadedFile(path, "pte", 0, memoryview(b""), None),))
+    found = {one.name: one.never(session) for one in VIEWS if one.never(session)}
+    assert set(found) == {"source", "stages", "gap"}
+    assert all("vendor" in reason for reason in found.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("corpus/v1.5.1/mm_portable", False), ("corpus/v1.5.1/mm_xnnpack", True)]
+)
+def test_only_a_program_with_a_delegate_is_stepped_through(name: str, *, steps: bool) -> None:
+    step = next(one for one in VIEWS if one.name == "step")
+    session = load_session([DATA / name])
+    assert bool(step.never(session)) is not steps

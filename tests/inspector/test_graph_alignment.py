@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from inspector.compare.alignment import MOVED, GraphAlignment, align_graphs
 from inspector.compare.ownership import owner_changes, partition_changes, same_partitions
 from inspector.files.load import load_session
-from inspector.graph.model_graph import ModelGraph
+from inspector.graph.model_graph import ModelGraph, model_graph
+from inspector.join.lowered_kinds import operation
 from tests.inspector import graph_samples as samples
 from tests.inspector.graph_samples import Op
 from tests.inspector.sessions import DATA, session
@@ -19,6 +20,7 @@ from tests.inspector.sessions import DATA, session
 pytestmark = pytest.mark.slow
 
 COUNT = 480
+_MOVES_DATA = {"view", "permute", "clone"}  # backends add and leave out some
 
 
 def _true_pairs(found: GraphAlignment, old: list[Op], new: list[Op]) -> tuple[int, int]:
@@ -151,3 +153,42 @@ def test_layer_taken_whole_replaces_its_decomposition() -> None:
     moved = owner_changes(found, sides[1], "forward", 1)
     assert len(moved) == 8
     assert all("from portable to XNNPACK delegate" in one.words() for one in moved)
+
+
+def _without_record(name: str, kind: str) -> ModelGraph:
+    graph = model_graph(load_session([DATA / f"corpus/v1.5.1/{name}_{kind}/model.pte"]), "forward")
+    assert graph is not None
+    return graph
+
+
+@pytest.mark.parametrize("name", ["convnet", "mm", "tinygpt"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_nodes_that_moved_to_a_delegate_are_paired_without_a_record(
+    name: str, *, turned: bool
+) -> None:
+    graphs = [_without_record(name, kind) for kind in ("portable", "xnnpack")]
+    found = align_graphs(*(graphs[::-1] if turned else graphs))
+    own = found.to_old if not turned else found.to_new
+    computed = {operation(node.node.target) for node in graphs[0].nodes} - _MOVES_DATA
+    inside = [node for node in graphs[1].nodes if node.backend]
+    assert all(node.id in own for node in inside if operation(node.node.target) in computed)
+    for pair in found.pairs:
+        one, two = found.old.nodes[pair.old], found.new.nodes[pair.new]
+        assert operation(one.node.target) == operation(two.node.target)
+    session = load_session([DATA / f"corpus/v1.5.1/{name}_xnnpack/model.pte"])
+    moved = {one.new_owner for one in owner_changes(found, session, "forward", 1)}
+    assert moved == ({"portable"} if turned else {"XNNPACK"})
+
+
+def test_operations_of_backends_are_those_of_the_operators_they_come_from() -> None:
+    alike = [
+        ("aten::addmm.out", "aten.linear.default", "FullyConnected"),
+        ("aten::convolution.out", "Conv2d", "DepthwiseConv2d", "CONV2D"),
+        ("aten::permute_copy.out", "StaticTranspose", "Permute"),
+        ("aten::_softmax.out", "Softmax"),
+        ("aten::mul.out", "Multiply"),
+        ("aten::cat.out", "Concatenate2"),
+    ]
+    for names in alike:
+        assert len({operation(name) for name in names}) == 1, names
+    assert len({operation(names[0]) for names in alike}) == len(alike)
