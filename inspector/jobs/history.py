@@ -211,8 +211,9 @@ class EntryReader:
                 continue
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             before = known.get(path)
-            same = before is not None and before[0] == stamp
-            self._known[path] = before if same else (stamp, _read_entry(path))
+            if before is None or before[0] != stamp:
+                before = stamp, _read_entry(path)
+            self._known[path] = before
         return tuple(entry for _, entry in self._known.values() if entry is not None)
 
 
