@@ -1,4 +1,4 @@
-"""The dialog that writes an anonymised copy of the workspace for somebody else."""
+"""The dialog that writes an anonymised copy of the workspace."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TITLE = "Anonymised copy of the workspace"
 
 
 class ColleagueDialog(QDialog):
-    """Says what the copy has and has not, asks for a folder, and writes it in a thread."""
+    """Lists what the copy has and lacks, asks for a folder, and writes it in a thread."""
 
     def __init__(
         self,
