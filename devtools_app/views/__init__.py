@@ -34,7 +34,7 @@ def _not_compiled(session: Session) -> str:
 
 def _no_record(session: Session) -> str:
     """Return why no ETRecord can belong to a session."""
-    from schema.vendor_models import vendor_suffixes
+    from schema.files.vendor_models import vendor_suffixes
 
     suffixes = tuple(vendor_suffixes())
     if any(file.path.lower().rstrip("/").endswith(suffixes) for file in session.files):
