@@ -5,6 +5,7 @@ Source: backends/apple/mps/runtime/operations of release 1.4.1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -216,9 +217,18 @@ def bind(node: GraphNode, graph: Graph) -> Operation | None:
 def _bounded(run: Kind, low: Any, high: Any, *given: Any) -> Any:  # noqa: ANN401
     made = run(*given)
     if isinstance(made, torch.Tensor):
-        return made.clamp(low, high)
+        return _within(made, low, high)
     value, *others = made
-    return (value.clamp(low, high), *others)
+    return (_within(value, low, high), *others)
+
+
+def _within(value: Tensor, low: float, high: float) -> Tensor:
+    """Return a tensor between bounds; integers stay integers, which float32 does not all have."""
+    if value.is_floating_point():
+        return value.clamp(low, high)
+    least = math.ceil(low) if math.isfinite(low) else None
+    most = math.floor(high) if math.isfinite(high) else None
+    return value if least is None and most is None else value.clamp(least, most)
 
 
 def _operand(argument: Argument, *, listed: bool) -> Operand:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from runtime.backends.graph import Fixed, GraphBackend, Operand, Operation, OperatorTable
 from runtime.backends.graph.torch_call import call_of, literal, torch_operator
 from runtime.emulation.calls import DIM_ORDER
 from schema.graph import Argument, Graph, GraphNode
+from schema.payloads.native.graph import items_of
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     f"_operator.{name}": getattr(operator, name)
@@ -27,7 +29,27 @@ def bind(node: GraphNode, graph: Graph) -> Operation | None:
             own, tuple(map(_operand, plain[:2] if node.target in _PYTHON else plain[:1]))
         )
     run = torch_operator(node.target)
-    return None if run is None else call_of(run, node.args, lambda _name, _kind: None)
+    return None if run is None else _mixed(node, call_of(run, node.args, lambda _name, _kind: None))
+
+
+def _mixed(node: GraphNode, call: Operation) -> Operation:
+    """Return a call whose lists have their literals between the values, as the payload has them."""
+    listed: dict[Operand, Any] = {
+        argument.values: node.attributes.get(items_of(argument.name))
+        for argument in node.args
+        if items_of(argument.name) in node.attributes
+    }
+    if not listed:
+        return call
+    operands = (
+        _list(listed[one]) if isinstance(one, tuple) and one in listed else one
+        for one in call.operands
+    )
+    return replace(call, operands=tuple(operands))
+
+
+def _list(items: Any) -> Operand:  # noqa: ANN401 - names among literals
+    return tuple(one if isinstance(one, str) else Fixed(one) for one in items)
 
 
 def _operand(argument: Argument) -> Operand:

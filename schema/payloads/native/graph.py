@@ -102,6 +102,7 @@ def _node(
 ) -> g.GraphNode:
     inner: list[str] = []
     arguments: list[g.Argument] = []
+    mixed: dict[str, object] = {}
     for item in node.inputs:
         value = item.arg.value if item.arg is not None else None
         if isinstance(value, t.GraphArg):
@@ -109,6 +110,9 @@ def _node(
             nested[key] = _graph(value.graph or t.Graph(), key, nested)
             inner.append(key)
         arguments.append(_argument(item.name, value))
+        items = _items(value)
+        if items is not None:
+            mixed[items_of(item.name)] = items
     outputs: list[str] = []
     for output in node.outputs:
         for built in output.names if output.kind == t.TENSOR_LIST else (output.name,):
@@ -116,7 +120,7 @@ def _node(
             kind = _text(t.VALUE_KINDS, output.kind)
             if kind not in ("tensor", "list"):
                 values.setdefault(built, g.GraphValue(built, kind=kind))
-    facts: dict[str, object] = {entry.key: entry.value for entry in node.metadata}
+    facts: dict[str, object] = {entry.key: entry.value for entry in node.metadata} | mixed
     mutated = [item.name for item in node.inputs if item.mutated]
     if mutated:
         facts["mutated"] = ", ".join(mutated)
@@ -136,6 +140,23 @@ def _node(
 def _handle(facts: Mapping[str, object]) -> int | None:
     text = facts.get("debug_handle")
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 19 else None
+
+
+def items_of(name: str) -> str:
+    """Return the attribute that has the items of a list argument, of which some are literals."""
+    return f"items of {name}"
+
+
+def _items(value: object) -> tuple[object, ...] | None:
+    """Return the items of a list, names of values and literals; None if all are of one kind."""
+    if isinstance(value, t.OptionalTensorListArg):
+        if all(value.has_value or ()):
+            return None
+        pairs = zip(value.names, value.has_value or (), strict=False)
+        return tuple(name if known else None for name, known in pairs)
+    if isinstance(value, t.IntListArg) and any(value.refs):
+        return tuple(ref or item for ref, item in zip(value.refs, value.values, strict=False))
+    return None
 
 
 def _argument(name: str, value: object) -> g.Argument:
