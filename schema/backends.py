@@ -7,6 +7,7 @@ uses it; reading the table imports nothing. No other file names a backend.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,6 +80,8 @@ class Backend:
         logs_kernel_layout: tensors logged inside have the layout of the kernels
         start_times_synthesized: it logs durations only, laid one after the other
         logs_cycles: it logs processor cycles
+        event_names: a regular expression of the names of its events, whose group ``node`` is the
+            node of the program; empty where an event has the name of its node
         work_rules: a mapping from a kind of payload node to the rule of its FLOPs and bytes
         clock_ns: step of the clock of its own profiler in nanoseconds, 0 for that of the runtime
         checks: None if nothing inside payloads is comparable
@@ -108,6 +111,7 @@ class Backend:
     logs_kernel_layout: bool = False
     start_times_synthesized: bool = False
     logs_cycles: bool = False
+    event_names: str = ""
     work_rules: str = ""
     clock_ns: int = 0
     checks: PayloadChecks | None = None
@@ -257,6 +261,8 @@ _ENTRIES = (  # marks are looked up in this order
         marks=((0, b"\xcd\xab\x78\x56"), (0, b"\xcd\xab\x34\x12")),
         default_spec_reader=f"{_SPECS}qnn_options",
         logs_cycles=True,
+        # as in aten_relu_default:OpId_3 (cycles)
+        event_names=r"(?P<node>.+):OpId_\d+(?: \(\w+\))?",
     ),
     Backend("NeuropilotBackend", decoder=f"{_P}plain.vendor:decode_mediatek"),
     Backend("NeutronBackend", decoder=f"{_P}plain.neutron:decode_payload", logs_cycles=True),
@@ -301,6 +307,13 @@ def _unknown(backend_id: str) -> Backend:
 def short_backend(backend_id: str) -> str:
     """Return the short name of a backend, as in ``Vulkan``."""
     return backend_of(backend_id).name
+
+
+def event_node(backend_id: str, name: str) -> str:
+    """Return the name that an event of a backend has for its node, without what is added to it."""
+    pattern = backend_of(backend_id).event_names
+    found = re.fullmatch(pattern, name) if pattern else None
+    return found["node"] if found else name
 
 
 def partitioners() -> tuple[PartitionerTraits, ...]:

@@ -28,6 +28,7 @@ from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
+from schema.backends import event_node
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.objects.identity_cache import identity_cache
@@ -196,7 +197,7 @@ class BlockLinks:
                 delegate=delegate,
                 value_of=match.value_of if match is not None else None,
             )
-        node = self._inner.get(str(identifier))
+        node = self._inner.get(event_node(backend, str(identifier)))
         if node is not None and node.debug_handle in self.handles.get(number, ()):
             return Link(
                 Grade.DELEGATE_ID,
