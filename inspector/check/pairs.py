@@ -141,13 +141,22 @@ def _payloads(program: ProgramFile, plan: m.ExecutionPlan, record: RecordFile) -
 
 
 def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
-    """Return whether the program calls operators of libraries that the recorded graph does not.
+    """Return whether passes of a vendor replaced nodes after the graph was recorded.
 
-    Passes of a vendor have then replaced nodes after the graph was recorded.
+    The program then calls operators of libraries that the recorded graph does not, or the record
+    has the node of an instruction that calls another operator.
     """
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None:
         return False
+    targets = {node.name: stem(base_operator(node.target)) for node in graph.nodes}
+    origins = record_maps.origins(record, plan.name).nodes
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args, known = instruction.instr_args, targets.get(origins.get(step, ""))
+        if known is None or not isinstance(args, m.KernelCall):
+            continue
+        if stem(base_operator(operator_name(plan, args))) != known:
+            return True
     recorded = {stem(base_operator(node.target)) for node in graph.nodes}
     called = {
         stem(base_operator(operator_name(plan, instruction.instr_args)))

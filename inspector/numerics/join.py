@@ -110,10 +110,13 @@ class _Joining:
 
     def _kernel(self, step: int, call: m.KernelCall) -> None:
         name = operator_name(self.plan, call)
-        recorded = self.facts.recorded(step, one_spelling(name))
+        recorded = self.facts.recorded(step)
         if recorded is not None and step in self.outputs and recorded.place not in self.used:
             self.waiting[self.facts.key(step, one_spelling(name))] -= 1
-            self._take(step, recorded, INSTRUCTION)
+            if recorded.operator == one_spelling(name):
+                self._take(step, recorded, INSTRUCTION)
+            else:
+                self._stand(step, recorded)
         elif name == VIEW and call.args:
             self._view(step, call.args[0])
         elif name == WRITE_BACK and not self.facts.candidates(step, WRITE_BACK):
@@ -242,6 +245,22 @@ class _Joining:
                 self._define(output, target)
             else:
                 self._define(output, None)
+
+    def _stand(self, step: int, node: FlatNode) -> None:
+        """Join an instruction of another operator with the node whose value it has.
+
+        It stands for all nodes of its handles, as passes fuse them; what it reads is unknown.
+        """
+        self.used.add(node.place)
+        self.surely.add(node.place)
+        name, values = node.node.name, self.facts.made_by(step, node)
+        handles, covers = tuple(self.handles.get(step, ())), self.facts.covered(step)
+        for output in self.outputs[step]:
+            value = values[output.slot] if output.slot < len(values) else None
+            if value is not None and is_unread(node.node, value[1]):
+                value = None
+            target = JoinTarget(value, name, covers, handles, INSTRUCTION) if value else None
+            self._define(output, target)
 
     def _use(self, index: int, requested: Value, *, certain: bool = True) -> None:
         definer = self.definer.get(index)

@@ -147,15 +147,19 @@ class MethodFacts:
             for handle in self.handles.get(step, ()):
                 self._steps_of.setdefault(handle, []).append(step)
 
-    def recorded(self, step: int, operator: str) -> FlatNode | None:
-        """Return the node of a kernel call by the record, if its operator fits."""
+    def recorded(self, step: int) -> FlatNode | None:
+        """Return the node of a kernel call by the record, if what both compute has one form."""
         node = self._by_name.get(self.origins.nodes.get(step, ""))
         if node is None or node.place in self.delegated:
             return None
-        own = self.handles.get(step, ())
-        fits = node.operator == operator and node.node.debug_handle in own
+        fits = node.node.debug_handle in self.handles.get(step, ())
         outputs = zip(self.outputs.get(step, ()), self.made_by(step, node), strict=False)
         return node if fits and all(self.alike(*pair) for pair in outputs) else None
+
+    def covered(self, step: int) -> tuple[str, ...]:
+        """Return the names of the nodes of an instruction's handles, in their order."""
+        nodes = (n for h in self.handles.get(step, ()) for n in self._by_handle.get(h, ()))
+        return tuple(dict.fromkeys(node.node.name for node in nodes))
 
     def returned(self, step: int) -> list[Value]:
         """Return the values that a delegate call returns by the record; empty without it."""

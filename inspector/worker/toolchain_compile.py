@@ -29,6 +29,7 @@ from inspector.toolchain.interpreter import interpreter
 from inspector.worker.job_result import planned_memory
 from inspector.worker.tasks import Task
 from schema.backends import DEFAULT
+from schema.etrecord.parts import origins as origins_member
 from schema.etrecord.parts import recipe as recipe_member
 from schema.etrecord.parts import verdicts as verdicts_member
 from schema.vendors.names import flow_vendor, quantizer_vendor
@@ -129,7 +130,8 @@ def compiled_elsewhere(
     answer = ask(python, question, listener) if tool is None else tool.ask(question, listener)
     verdicts: dict[str, list[dict[str, Any]]] = json.loads((folder / _VERDICTS).read_text("utf-8"))
     (folder / _VERDICTS).unlink()
-    _record(replace(recipe, made_with=made_with(answer.versions)), verdicts, folder)
+    recipe = replace(recipe, made_with=made_with(answer.versions))
+    _record(recipe, verdicts, answer.result.get("values", {}), folder)
     report = _report(job, answer, verdicts, listener, folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     _write(folder / REPORT, text)
@@ -230,8 +232,20 @@ def made_with(versions: Mapping[str, str]) -> dict[str, str]:
     return {"etscope": __version__, **reported}
 
 
-def _record(recipe: Recipe, verdicts: Mapping[str, Any], folder: Path) -> None:
-    """Write the recipe, and add it and the verdicts to the record."""
+def _record(
+    recipe: Recipe,
+    verdicts: Mapping[str, Any],
+    values: Mapping[str, Mapping[str, str]],
+    folder: Path,
+) -> None:
+    """Write the recipe, and add it, the verdicts and the nodes of instructions to the record.
+
+    Args:
+        recipe: of the program
+        verdicts: by method
+        values: by method and instruction, the recorded node whose value it has
+        folder: with the record
+    """
     text = recipe.text
     _write(folder / RECIPE, text)
     record = folder / RECORD
@@ -243,6 +257,12 @@ def _record(recipe: Recipe, verdicts: Mapping[str, Any], folder: Path) -> None:
             if any(verdicts.values()):
                 content = {"version": verdicts_member.VERSION, "methods": verdicts}
                 _add(archive, verdicts_member.MEMBER, json.dumps(content))
+            if any(values.values()):
+                known = {
+                    method: origins_member.Origins({int(step): name for step, name in each.items()})
+                    for method, each in values.items()
+                }
+                _add(archive, origins_member.MEMBER, origins_member.encode_origins(known).decode())
     except OSError as error:
         raise _not_written(RECORD, error) from error
 

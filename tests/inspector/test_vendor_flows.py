@@ -56,6 +56,17 @@ def check(folder: Path, name: str) -> None:
     assert len(made) == len(expected)
 
 
+def compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, float]:
+    """Return how many instructions a gap compares, and the largest difference."""
+    made = str(folder / "out")
+    run = str(folder / "run")
+    assert main(["run", made, "-o", run, "--debug-level", "intermediate"]) == 0
+    capsys.readouterr()
+    assert main(["gap", made, run, "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["data"]["runs"]
+    return found["coverage"]["compared"], found["max_abs"]
+
+
 def test_flow_has_names_like_a_partitioner_and_is_named_alone() -> None:
     assert is_partitioner("cortex-m")
     assert is_partitioner("cadence")
@@ -78,13 +89,18 @@ def test_verdicts_tell_what_became_of_each_node() -> None:
         call("q", "quantized_decomposed.quantize_per_tensor.default", 1),
         call("linear", "aten.linear.default", 2),
         call("sin", "aten.sin.default", 3),
+        call("relu", "aten.relu.default", 4),
     ]
-    after = [call("x", "cortex_m.quantized_linear.default", 2), call("y", "aten.sin.default", 3)]
+    after: list[dict[str, Any]] = [
+        {"node": "x", "operator": "cortex_m.quantized_linear.default", "handles": (2, 4)},
+        {"node": "y", "operator": "aten.sin.default", "handles": (3,)},
+    ]
     found = verdicts(before, after, "cortex-m", "cortex_m")
     assert [one["outcome"] for one in found] == [
         NodeOutcome.DECOMPOSED,
         NodeOutcome.DELEGATED,
         NodeOutcome.NO_RULE,
+        NodeOutcome.DELEGATED,
     ]
     assert "cortex_m.quantized_linear.default" in found[1]["reason"]
 
@@ -101,10 +117,18 @@ def test_verdicts_tell_what_became_of_each_node() -> None:
     ],
 )
 def test_cadence_computes_what_its_references_do(
-    name: str, network: str, options: tuple[str, ...], tmp_path: Path
+    name: str,
+    network: str,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = compiled(tmp_path, source(tmp_path, network), *options)
     check(tmp_path, name)
+    count, error = compared(tmp_path, capsys)
+    assert error < 1e-6
+    if name == "cadence_m1_int8":
+        assert count == 6  # of 9; the others are inside of a convolution of another layout
     taken = report["verdicts"]["forward"].get(NodeOutcome.DELEGATED.value, 0)
     assert (taken > 0) == (network == "m1")  # the attention has plain operators only
     assert "vendor passes" in [one["stage"] for one in report["stages"]]
@@ -130,11 +154,17 @@ def test_option_that_a_flow_lacks_is_one_sentence(
 @pytest.mark.vendor
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["m1", "convs"])
-def test_cortex_m_computes_what_its_references_do(name: str, tmp_path: Path) -> None:
+def test_cortex_m_computes_what_its_references_do(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = source(tmp_path, name, _CHANNELS_LAST)
     options = ("--partitioner", "cortex-m", "--quantize", "cortex-m")
     report = compiled(tmp_path, asked, *options)
     check(tmp_path, f"cortexm_{name}_int8")
+    count, error = compared(tmp_path, capsys)
+    assert error <= 1  # CMSIS-NN scales in integers
+    if name == "m1":
+        assert count == 7  # of 8; none of the recorded graph is a quantized copy
     assert report["verdicts"]["forward"][NodeOutcome.DELEGATED.value] > 0
 
 

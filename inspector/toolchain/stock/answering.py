@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as _untyped_pytree
 
 from inspector.toolchain.stock import handing
+from inspector.toolchain.stock.flows import flow_of, values_of
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import check, listed
@@ -96,6 +97,7 @@ def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         "constant_methods": sorted(source.constants),
         "planners": planners(program, job["memory_planner"]),
         "partitioned": bool(job["partitioners"]),
+        "values": values_of(program) if flow_of(job) is not None else {},
         **({"origins": {method: one.origins for method, one in found.items()}} if again else {}),
     }
 

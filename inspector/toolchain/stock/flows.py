@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from compiler.backends.vendors.create import VendorError, create_flow_of, create_quantizer_of
+from compiler.interface.passed_handles import following, marked, recorded_nodes, settle
 from inspector.toolchain.stock.nodes import calls_in, operator_of, source_line, unit_of
-from inspector.toolchain.stock.package import StockError
+from inspector.toolchain.stock.package import StockError, part_or_none
 from inspector.toolchain.stock.partitioning import Partitioned
 from inspector.worker.exporter import timed_stage
 from schema.vendors.names import flow_vendor, quantizer_vendor
@@ -48,15 +49,25 @@ def lowered_by(
     with timed_stage(notify, "edge"):
         edge = flow.edge(programs, constants, _quantizer(job))
     before = {name: list(_calls(program)) for name, program in edge._edge_programs.items()}
-    with timed_stage(notify, "vendor passes"):
+    modules = {name: program.graph_module for name, program in edge._edge_programs.items()}
+    marks = {name: marked(module) for name, module in modules.items()}
+    passes: Any = part_or_none("exir.pass_base")
+    with timed_stage(notify, "vendor passes"), following(_computing_again(passes)):
         edge = flow.transform(edge)
     alias = str(job["partitioners"][0]["name"])
-    after = edge._edge_programs
-    found = {
-        name: Partitioned(verdicts=verdicts(calls, list(_calls(after[name])), alias, flow.space))
-        for name, calls in before.items()
-    }
+    found: dict[str, Partitioned] = {}
+    for name, calls in before.items():
+        module = edge._edge_programs[name].graph_module
+        handles = dict(settle(module, marks[name]))
+        after = _became(module, handles)
+        found[name] = Partitioned(verdicts=verdicts(calls, after, alias, flow.space))
     return edge, found
+
+
+def values_of(program: Any) -> dict[str, dict[int, str]]:  # noqa: ANN401 - emitted by the package
+    """Return by method the recorded node whose value each instruction has, as far as known."""
+    programs: Any = getattr(program, "_execution_programs", {})
+    return {name: recorded_nodes(one.graph_module) for name, one in programs.items()}
 
 
 def _quantizer(job: Mapping[str, Any]) -> Any:  # noqa: ANN401 - None for any but a vendor's
@@ -77,19 +88,36 @@ def _calls(program: Any) -> Iterator[Verdict]:  # noqa: ANN401 - an exported pro
         }
 
 
+def _computing_again(passes: Any) -> Any:  # noqa: ANN401 - None if this release has none
+    """Return the class by which passes of the package compute a graph again."""
+    return getattr(getattr(passes, "ExportPass", None), "ExportInterpreter", None)
+
+
+def _became(module: Any, handles: Mapping[Any, tuple[int, ...]]) -> list[Verdict]:  # noqa: ANN401
+    """Return the calls after the passes, each with the handles of all that it replaced."""
+    return [
+        {
+            "node": path,
+            "operator": operator_of(node),
+            "handles": handles.get(unit_of(node), (unit_of(node).meta.get("debug_handle"),)),
+        }
+        for node, path in calls_in(module)
+    ]
+
+
 def verdicts(before: list[Verdict], after: list[Verdict], alias: str, space: str) -> list[Verdict]:
     """Return the verdict on each node of an edge program.
 
     Args:
         before: its calls
-        after: the calls after the passes of a flow
+        after: the calls after the passes of a flow, each with all of its handles
         alias: of the flow
         space: namespace of the vendor's operators
     """
     became: dict[int, list[str]] = {}
     for one in after:
-        if one["debug_handle"] is not None:
-            became.setdefault(one["debug_handle"], []).append(one["operator"])
+        for handle in filter(None, one["handles"]):
+            became.setdefault(handle, []).append(one["operator"])
     names = {one["node"] for one in after}
     found: list[Verdict] = []
     for one in before:
