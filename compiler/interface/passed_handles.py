@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -45,7 +45,8 @@ def marked(module: Any) -> NodesBefore:  # noqa: ANN401 - a graph module
 
 def _form(node: Any) -> _Form:  # noqa: ANN401
     value: Any = node.meta.get("val")
-    several: Sequence[Any] = value if isinstance(value, (tuple, list)) else (value,)
+    listed = isinstance(value, (tuple, list))
+    several = cast("Sequence[Any]", value) if listed else (value,)
     return tuple(
         (one.dtype, *map(str, one.shape)) for one in several if isinstance(one, torch.Tensor)
     )

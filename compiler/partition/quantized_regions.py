@@ -9,12 +9,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 _QUANTIZE, _DEQUANTIZE = "quantize_per", "dequantize_per"
+CONVERTS = "its partition would only quantize or dequantize, beside nodes that a rule keeps out"
 ALONE = "is quantized together with it and cannot be taken out alone"
 
 
 def is_quantization(operator: str) -> bool:
     """Return whether an operator quantizes or dequantizes."""
     return _QUANTIZE in operator or _DEQUANTIZE in operator
+
+
+def only_converts(operators: Iterable[str]) -> bool:
+    """Return whether calls of these operators only convert to integers and back."""
+    computing = [name for name in operators if "getitem" not in name]
+    return bool(computing) and all(map(is_quantization, computing))
 
 
 def whole_regions(

@@ -20,7 +20,7 @@ from compiler.interface.partitioner import (
 )
 from compiler.partition.forced_nodes import with_forced
 from compiler.partition.named_partitioners import is_called
-from compiler.partition.quantized_regions import whole_regions
+from compiler.partition.quantized_regions import CONVERTS, only_converts, whole_regions
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
@@ -53,6 +53,7 @@ class SteeredPartitioner(Partitioner):
         self.verdict_name = name_of(inner)
         self._refused: dict[tuple[str, int], str] = {}
         self._together: dict[Node, tuple[str, str]] = {}
+        self._vetoes = False  # whether a node was kept out of the program in hand
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
         """Return the result of the wrapped partitioner."""
@@ -90,6 +91,7 @@ class SteeredPartitioner(Partitioner):
 
         Raises: PartitionError if it tagged nodes that cannot be delegated
         """
+        self._vetoes = False
         self._together = self._quantized_together(exported_program)
         with self._steering():
             result = answer_of(self.inner, exported_program)
@@ -129,7 +131,7 @@ class SteeredPartitioner(Partitioner):
     ) -> None:
         changed = self._take_out(module.graph)
         groups = cut(module.graph, specs, self.rules, changed)
-        kept = self._counted([group for group in groups if self._is_large_enough(group)])
+        kept = self._counted([group for group in groups if self._is_worth_it(group)])
         names = _names(kept)
         for group in groups:
             name = names.get(id(group))
@@ -162,6 +164,7 @@ class SteeredPartitioner(Partitioner):
         veto = self._veto(node)
         if veto is None:
             return False
+        self._vetoes = True
         note(node, veto[0], NodeOutcome.VETOED, f"vetoed by the user: {veto[1]}")
         if veto[0] == "deny_nodes" and operator_of(node) in operators_behind(node)[1:]:
             self._refused.update(dict.fromkeys(_sources(node), node.name))
@@ -198,6 +201,13 @@ class SteeredPartitioner(Partitioner):
             if key in self._refused:
                 return "deny_nodes", f"it is a part of {key[0]}, {DENIED_AS}{self._refused[key]}"
         return None
+
+    def _is_worth_it(self, group: Sequence[Node]) -> bool:
+        if self._vetoes and only_converts(map(operator_of, group)):
+            for node in group:
+                note(node, "quantization", NodeOutcome.TOO_SMALL, CONVERTS)
+            return False
+        return self._is_large_enough(group)
 
     def _is_large_enough(self, group: Sequence[Node]) -> bool:
         size = _size(group)

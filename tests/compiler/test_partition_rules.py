@@ -7,6 +7,7 @@ from typing import Any
 import networkx
 import pytest
 import torch
+import torch.ao.quantization.fx._decomposed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -253,3 +254,28 @@ def test_rules_that_fit_nothing_are_named() -> None:
         ("deny_dtypes", "float16"),
     ]
     assert unmatched_rules(PartitionRules(min_nodes=3), programs) == []
+
+
+class Converting(nn.Module):
+    """Values that are rounded to eight bits before and after a sine."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self._rounded(torch.sin(self._rounded(x))).relu()
+
+    def _rounded(self, x: torch.Tensor) -> torch.Tensor:
+        facts = (0.1, 0, -128, 127, torch.int8)
+        made = torch.ops.quantized_decomposed.quantize_per_tensor.default(x, *facts)
+        return torch.ops.quantized_decomposed.dequantize_per_tensor.default(made, *facts)
+
+
+@pytest.mark.parametrize("denied", [True, False])
+def test_partition_that_only_converts_beside_a_denied_node_is_dropped(denied: bool) -> None:
+    rules = PartitionRules(deny_ops=("aten.sin",) if denied else (), min_nodes=1)
+    program = exported(Converting(), X)
+    result = to_edge_transform_and_lower(program, partitioner=SteeredPartitioner(EVERYTHING, rules))
+    found = {one.node: one for one in result.verdicts["forward"]}
+    first = found["quantized_decomposed_quantize_per_tensor_default"]
+    assert (first.outcome is NodeOutcome.DELEGATED) is not denied
+    assert ("only quantize or dequantize" in first.reason) is denied
+    last = found["quantized_decomposed_quantize_per_tensor_default_1"]
+    assert last.outcome is NodeOutcome.DELEGATED

@@ -57,7 +57,7 @@ def steered(
         vetoed: dict[Node, tuple[str, str]] = {}
         if rules.apply:
             vetoed = {node: why for node, why in kept_out.items() if TAG not in node.meta}
-            vetoed.update(cut_anew(module, rules, tags))
+            vetoed.update(cut_anew(module, rules, tags, kept_out))
             vetoed.update({unit_of(node): why for node, why in vetoed.items()})
             dropped.update(node.name for node in vetoed)
         for node, path in calls_in(module):

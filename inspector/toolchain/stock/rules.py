@@ -15,6 +15,7 @@ from typing import Any
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from compiler.partition.quantized_regions import CONVERTS, only_converts
 from inspector.toolchain.stock.nodes import (
     Node,
     calls_in,
@@ -22,6 +23,7 @@ from inspector.toolchain.stock.nodes import (
     modules_around,
     names_behind,
     operator_name,
+    operator_of,
     operators_behind,
     unit_of,
 )
@@ -220,13 +222,19 @@ def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: AN
 # -- after the partitioner -------------------------------------------------------------------
 
 
-def cut_anew(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def cut_anew(
+    module: Any,  # noqa: ANN401
+    rules: StockRules,
+    tags: dict[str, Any],
+    kept_out: Collection[Node] = (),
+) -> dict[Node, tuple[str, str]]:
     """Remove vetoed nodes and split the remaining partitions, so that no cycle arises.
 
     Args:
         module: tagged
         rules: of the user
         tags: delegation spec of each tag; updated
+        kept_out: nodes that were never offered to the partitioner
 
     Returns: by node, the rule that removed it and why
     """
@@ -234,6 +242,8 @@ def cut_anew(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node,
     out = {node: reported for node in nodes if (reported := rules.veto(unit_of(node))) is not None}
     if out:
         _split(module, out, tags)
+    if out or kept_out:
+        out.update(_only_converting(module, tags))
     out.update(_too_few(module, rules, tags))
     out.update(_too_many(module, rules, tags))
     if out:
@@ -271,6 +281,14 @@ def _sizes(module: Any) -> Counter[str]:  # noqa: ANN401
     return Counter(
         node.meta[TAG] for node, _ in calls_in(module) if TAG in node.meta and unit_of(node) is node
     )
+
+
+def _only_converting(module: Any, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+    inside: dict[str, list[str]] = {}
+    for node, _ in calls_in(module):
+        inside.setdefault(node.meta.get(TAG, ""), []).append(operator_of(node))
+    words = {tag: CONVERTS for tag, names in inside.items() if tag in tags and only_converts(names)}
+    return _dropped(module, "quantization", words, tags)
 
 
 def _too_few(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
