@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from inspector.cli.main import main as etscope
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.toolchain.backend_cards import BackendCard, backend_cards
+from schema.vendors.names import flow_vendor
 
 HERE = Path(__file__).parent
 MODELS = HERE / "backends_models.py"
@@ -34,6 +36,7 @@ COLUMNS = (
     *("own", "stock", "reasons", "open", "join", "run", "profile", "gap", "step", "bisect"),
     *("rules", "quantized"),
 )
+KEPT, _KEPT_AS = HERE / "data/backends", {"int8": "m1_int8"}
 _LONGEST = 110  # characters of a cell
 _NOT_COMPILED = "not compiled"
 
@@ -78,9 +81,11 @@ def without_folders(text: str) -> str:
 def cells_of(card: BackendCard, model: str, folder: Path) -> Cells:
     """Run the cells of a backend and a model."""
     found = Cells(card.name, model)
-    if card.missing or not card.partitioner:
-        why = card.missing or card.works
-        found.text = dict.fromkeys(COLUMNS, why)
+    if not compiles(card):
+        found.text = dict.fromkeys(COLUMNS, card.missing or card.works)
+        own = kept_payload(card, model, folder)
+        if own is not None:
+            found.text |= _cells_of_files(own)
         return found
     source, own = f"{MODELS}:{model}", folder / "own"
     names: list[str | Path] = ["--partitioner", card.name]
@@ -93,12 +98,37 @@ def cells_of(card: BackendCard, model: str, folder: Path) -> Cells:
     if not (own / "model.pte").is_file():
         found.text.update(dict.fromkeys(COLUMNS[2:], _NOT_COMPILED))
         return found
-    session = load_session([own])
-    for name, cell in _CELLS.items():
-        found.text[name] = _told(lambda cell=cell: cell(session, own))
+    found.text |= _cells_of_files(own)
     found.text["rules"] = _told(lambda: _rules(card.name, source, folder))
     found.text["quantized"] = _told(lambda: _quantized(card, source, folder))
     return found
+
+
+def compiles(card: BackendCard) -> bool:
+    """Return whether a backend compiles here, by its partitioner or by a flow of passes."""
+    return not card.missing and (card.partitioner or flow_vendor(card.name) is not None)
+
+
+def kept_name(card: BackendCard, model: str) -> str:
+    """Return the name of the files of a model among those that vendors' compilers made."""
+    return f"{card.name.replace('-', '')}_{_KEPT_AS.get(model, model)}"
+
+
+def kept_payload(card: BackendCard, model: str, folder: Path) -> Path | None:
+    """Return a folder with the program that a vendor's compiler made elsewhere, None without it."""
+    name = kept_name(card, model)
+    if not (KEPT / f"{name}.pte").is_file():
+        return None
+    for kind in ("pte", "etrecord"):
+        if (KEPT / f"{name}.{kind}").is_file():
+            shutil.copy(KEPT / f"{name}.{kind}", folder / f"model.{kind}")
+    return folder
+
+
+def _cells_of_files(own: Path) -> dict[str, str]:
+    """Return the cells of a program and its record."""
+    session = load_session([own])
+    return {name: _told(lambda cell=cell: cell(session, own)) for name, cell in _CELLS.items()}
 
 
 def _told(cell: Callable[[], str]) -> str:
@@ -128,7 +158,7 @@ def rows_of(name: str, *files: Path) -> list[dict[str, Any]]:
 def _reasons(_session: Session, own: Path) -> str:
     rows = rows_of("verdicts", own)
     told = sum("without a reason" not in str(row["reason"]) for row in rows)
-    return f"{told} of {len(rows)}"
+    return f"{told} of {len(rows)}" if rows else "the record has no verdicts"
 
 
 def _open(session: Session, _own: Path) -> str:
@@ -153,9 +183,10 @@ def _join(_session: Session, own: Path) -> str:
     if not trace.is_file():
         return "no trace: it did not run"
     rows = rows_of("operators", own, trace)
-    inside = [row for row in rows if row["delegate"] and row["operator"] not in _SUMS]
-    exact = sum(row["join"] == "exact" for row in inside)
-    return f"{exact} of {len(inside)} exact" if inside else "no events inside"
+    rows = [row for row in rows if row["operator"] not in _SUMS]
+    inside = [row for row in rows if row["delegate"]]
+    shown = inside or rows  # of a flow without delegates the instructions
+    return f"{sum(row['join'] == 'exact' for row in shown)} of {len(shown)} exact"
 
 
 def _run_files(own: Path) -> list[Path]:
@@ -198,6 +229,8 @@ def _rules(name: str, source: str, folder: Path) -> str:
 
 
 def _quantized(card: BackendCard, source: str, folder: Path) -> str:
+    if source.endswith(":int8"):
+        return "the model is quantized"
     if not card.quantizer:
         return "it has no quantizer"
     how = "static" if card.works.startswith("compile by our own") else card.name
@@ -267,6 +300,13 @@ def complete(rows: Mapping[tuple[str, str], Cells]) -> Iterator[Cells]:
             )
 
 
+def _run_row(card: BackendCard, model: str, rows: dict[tuple[str, str], Cells]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        rows[card.name, model] = cells_of(card, model, Path(folder))
+    write_results(RESULTS, rows)
+    sys.stderr.write(f"{card.name} {model}: {rows[card.name, model].text}\n")
+
+
 def main() -> None:
     """Run the matrix, or the chosen part of it; results are kept, so that it may be in parts."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -277,16 +317,13 @@ def main() -> None:
     rows = read_results(RESULTS)
     chosen = [one for one in backend_cards() if not options.backend or one.name in options.backend]
     for card in () if options.only_write else chosen:
+        rows.pop((card.name, ANY), None)
         for model in options.model or NAMES:
-            with tempfile.TemporaryDirectory() as folder:
-                found = cells_of(card, model, Path(folder))
-            if card.missing or not card.partitioner:
-                found.model = ANY
-            rows[card.name, found.model] = found
-            write_results(RESULTS, rows)
-            sys.stderr.write(f"{card.name} {found.model}: {found.text}\n")
-            if found.model == ANY:
-                break
+            if not compiles(card) and not (KEPT / f"{kept_name(card, model)}.pte").is_file():
+                continue
+            _run_row(card, model, rows)
+        if not compiles(card):
+            _run_row(card, ANY, rows)
     lines = [*table([*complete(rows)])]
     PAGE.write_text(with_table(PAGE.read_text("utf-8"), lines), "utf-8")
 
