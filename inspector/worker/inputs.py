@@ -11,12 +11,12 @@ import torch
 
 from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
+from inspector.worker.index_inputs import index_limits
 from runtime.memory.slots import dtype_of
 from schema.program import ProgramFile
 from schema.program import model as m
 
 _SMALL = (torch.uint8, torch.int8)
-_EMBEDDINGS = {"aten::embedding": 1, "quantized_decomposed::embedding_": 5}  # place of indices
 _EDGE = _A_LINE = 10  # elements
 _DEEPEST = 50  # lists in lists
 
@@ -49,8 +49,7 @@ def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
     """Return generated inputs with the sizes and types of a method; scalars are those exported.
 
     Random floating-point values are normally distributed, bytes take all values, booleans
-    both, and wider integers are below the number of rows of the embedding that reads them, or
-    0 and 1 without one.
+    both, and wider integers are valid where the program uses them as indices, else 0 and 1.
 
     Args:
         plan: the method
@@ -60,12 +59,12 @@ def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
     Raises: ExecutionError for dtypes unknown to torch; RuntimeError if memory is insufficient
     """
     generator = torch.Generator().manual_seed(seed)
-    rows = _embedding_rows(plan)
+    limits = index_limits(plan)
     built: list[Any] = []
     for place in plan.inputs:
         value = plan.values[place].val
         if isinstance(value, m.Tensor):
-            make = _generator(kind, generator, rows.get(place, 2))
+            make = _generator(kind, generator, limits.get(place, 2))
             built.append(make(value.sizes, dtype_of(value.scalar_type)))
         else:
             built.append(_number(value))
@@ -99,23 +98,6 @@ def _number(value: m.KernelType) -> Any:  # noqa: ANN401 - number, text or None
     if isinstance(value, m.Double):
         return value.double_val
     return value.string_val if isinstance(value, m.String) else None
-
-
-def _embedding_rows(plan: m.ExecutionPlan) -> dict[int, int]:
-    """Return the number of rows that an input chooses among, by value, for embedding indices."""
-    rows: dict[int, int] = {}
-    for chain in plan.chains:
-        for instruction in chain.instructions:
-            call = instruction.instr_args
-            if not isinstance(call, m.KernelCall) or not 0 <= call.op_index < len(plan.operators):
-                continue
-            name = plan.operators[call.op_index].name
-            at = next((at for start, at in _EMBEDDINGS.items() if name.startswith(start)), 0)
-            table = plan.values[call.args[0]].val if at and len(call.args) > at else None
-            if isinstance(table, m.Tensor) and table.sizes:
-                count = min(table.sizes[0], rows.get(call.args[at], table.sizes[0]))
-                rows[call.args[at]] = max(1, count)
-    return rows
 
 
 def read_values(path: str) -> list[Any]:

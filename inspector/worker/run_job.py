@@ -16,6 +16,7 @@ from inspector.files.machine import this_machine, usable_cores
 from inspector.jobs.executing import REPORT, RunJob, StepJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
+from inspector.recipes.data_source import GENERATED
 from inspector.trace.run_times import run_times, statistics_json
 from inspector.units import plural
 from inspector.worker.contention import Others, busy_cores, oversubscribed
@@ -23,13 +24,14 @@ from inspector.worker.data_set import inputs_named
 from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import Say, timed_stage
+from inspector.worker.index_inputs import remedy_of_random
 from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
 from inspector.worker.sequence import run_calls
 from inspector.worker.tasks import Task
-from runtime import DebugFilter, EventTracer, Method, Program, Runtime
+from runtime import DebugFilter, EventTracer, ExecutionError, Method, Program, Runtime
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
@@ -132,7 +134,7 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
     runner = _Runner(program, method, inputs)
     with timed_stage(notify, "run", method.name):
         measured.memory.begin()
-        measured.first_ms = runner.once(None if job.timed else recording.values)
+        measured.first_ms = _first(job, program, runner, None if job.timed else recording.values)
         measured.memory.end("first_run")
     outputs = method.get_outputs()
     if job.timed:
@@ -159,6 +161,20 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
                 raise
             report["trace"] |= recording.drop_traces(error.reason)
             return _written(report, folder)
+
+
+def _first(job: RunJob, program: Program, runner: _Runner, tracer: EventTracer | None) -> float:
+    """Run for the first time; return the time in ms.
+
+    Raises: ExecutionError, which names random inputs that may be at fault
+    """
+    try:
+        return runner.once(tracer)
+    except ExecutionError as error:
+        if job.case is None and job.inputs == GENERATED[0]:
+            words = remedy_of_random(program.file.plan(error.method))
+            error.remedy = " ".join(filter(None, [error.remedy, words]))
+        raise
 
 
 def _run_sequence(

@@ -47,6 +47,21 @@ class BackendInitContext:
     kept: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """A call of a partition on tensors that never change.
+
+    Both return whether they have run; if not, the backend's `execute` has to.
+
+    Attributes:
+        traced: runs it with a tracer
+        untraced: runs it without one
+    """
+
+    traced: Callable[[DelegateTracer], bool]
+    untraced: Callable[[], bool]
+
+
 HOST_EMULATION = "host emulation"
 """Source of times of torch's kernels that stand in for a backend's own."""
 
@@ -191,10 +206,8 @@ class BackendInterface(ABC):
         self,
         handle: Any,  # noqa: ANN401 - what init returned
         args: Sequence[TensorSlot | None],
-    ) -> Callable[[DelegateTracer], bool] | None:
+    ) -> BoundCall | None:
         """Return a call that needs no look at its arguments, None if not supported.
-
-        It returns whether it has run; if not, `execute` runs the call.
 
         Args:
             handle: the partition

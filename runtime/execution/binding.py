@@ -53,6 +53,7 @@ class BoundInstruction:
         bound: kernel and values of a kernel call, None for other kinds
         enter: begins a delegate call that is run node by node, None for other kinds
         written: values that a delegate call writes and does not read, None if it may do both
+        untraced: runs it without a tracer, None if `call` does
     """
 
     event: str
@@ -63,6 +64,7 @@ class BoundInstruction:
     bound: BoundKernel | None = None
     enter: Callable[[], DelegateSteps | None] | None = None
     written: tuple[int, ...] | None = None
+    untraced: Call | None = None
 
 
 class Binder:

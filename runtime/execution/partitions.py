@@ -18,7 +18,7 @@ from runtime.delegates.stepping import DelegateSteps
 from runtime.emulation.backend import EmulatedBackend
 from runtime.emulation.find import Emulation
 from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_program
-from runtime.execution.binding import BoundInstruction
+from runtime.execution.binding import BoundInstruction, Call
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import EventTracer
 from schema.errors import FormatError
@@ -166,8 +166,10 @@ def delegate_call(
         for index in call.args
     ]
     bound = partition.backend.bound(partition.handle, slots)
+    untraced: Call | None = None
     if bound is not None:
-        run = partial(_execute_bound, bound, run, tracer, place[1])
+        untraced = partial(_execute_untraced, bound.untraced, run)
+        run = partial(_execute_bound, bound.traced, run, tracer, place[1])
     enter = partial(_enter, call.args, partition, table, place)
     written = partition.backend.written(partition.handle)
     known = (
@@ -182,6 +184,7 @@ def delegate_call(
         operator=partition.name,
         enter=enter,
         written=known,
+        untraced=untraced,
     )
 
 
@@ -211,6 +214,11 @@ def _execute_bound(
     recorder = tracer()
     inner = _UNTRACED if recorder is None else DelegateTracer(recorder, (at.chain, at.instruction))
     if not bound(inner):
+        otherwise()
+
+
+def _execute_untraced(bound: Callable[[], bool], otherwise: Callable[[], None]) -> None:
+    if not bound():
         otherwise()
 
 

@@ -132,6 +132,7 @@ class TensorSlot:
         planned: whether its memory comes from the plan
         viewed: the slot that it is a view of, None if it owns its memory
         sizes: planned sizes
+        in_order: whether its dimensions are in order in memory
     """
 
     tensor: torch.Tensor
@@ -145,9 +146,11 @@ class TensorSlot:
     planned: bool
     viewed: TensorSlot | None = None
     sizes: tuple[int, ...] = ()
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         self.sizes = tuple(self.tensor.shape)
+        self.in_order = tuple(self.dim_order) == tuple(range(len(self.dim_order)))
 
     @property
     def read_only(self) -> bool:
@@ -190,6 +193,9 @@ class TensorSlot:
         return self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
 
     def _reshape(self, sizes: tuple[int, ...], requested: int) -> None:
+        if self.planned and self.in_order:
+            self.tensor.resize_(sizes)  # within its memory, which cannot grow
+            return
         strides = strides_of(sizes, self.dim_order)
         if not self._bounded and requested > self.tensor.untyped_storage().nbytes() // max(
             self.tensor.element_size(), 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
-    DelegateTracer,
+    BoundCall,
     PartitionEngine,
 )
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
@@ -82,7 +82,7 @@ class XnnpackBackend(BackendInterface):
     @override
     def bound(
         self, handle: XnnpackPartition, args: Sequence[TensorSlot | None]
-    ) -> Callable[[DelegateTracer], bool] | None:
+    ) -> BoundCall | None:
         """Return a call of a partition on tensors that never change, None where it has none."""
         ends: list[list[tuple[Value, TensorSlot]]] = []
         for values in (handle.plan.inputs, handle.plan.outputs):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 import torch
 
 from runtime.backends.xnnpack.model import PartitionPlan, PayloadNode, Value
 from runtime.delegates.errors import DelegateError
-from runtime.delegates.interface import HOST_EMULATION, DelegateTracer
+from runtime.delegates.interface import HOST_EMULATION, BoundCall, DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.memory.slots import TensorSlot
 
@@ -45,11 +45,8 @@ class Engine(ABC):
         self,
         inputs: Sequence[tuple[Value, TensorSlot]],
         outputs: Sequence[tuple[Value, TensorSlot]],
-    ) -> Callable[[DelegateTracer], bool] | None:
-        """Return a call on tensors of a method that skips conversions, None if there is none.
-
-        It returns whether it has run; if not, `run` has to.
-        """
+    ) -> BoundCall | None:
+        """Return a call on tensors of a method that skips conversions, None if there is none."""
         del inputs, outputs
         return None
 

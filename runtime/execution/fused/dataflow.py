@@ -61,6 +61,8 @@ class Dataflow:
     Attributes:
         tensors: by index in the value table
         instructions: in the order they run
+        table: the values
+        results: outputs of the plan, those in lists included
         is_sound: whether no two live tensors overlap in memory
     """
 
@@ -70,22 +72,19 @@ class Dataflow:
         self.instructions = instructions
         self.tensors: dict[int, TensorUse] = {}
         self._plan = plan
-        self._table = table
+        self.table = table
         for number, item in enumerate(table.items):
             slot = table.slots.get(id(item))
             if slot is not None:
                 self.tensors[number] = TensorUse(number, slot, alias_of=number)
         self._inputs, self._outputs = self._all(plan.inputs), set(self._all(plan.outputs))
+        self.results = frozenset(_flat(table, plan.outputs))
         self._events: dict[int, list[tuple[int, int, int]]] = {}
         self._views: list[tuple[TensorUse, TensorUse]] = []
         self.is_sound = self._collect_uses() and self._find_aliases() and self._do_not_overlap()
 
     def _all(self, indices: Sequence[int]) -> list[int]:
-        found: list[int] = []
-        for index in indices:
-            item: Any = self._table.items[index]
-            found += item.items if isinstance(item, Boxed) else (index,)
-        return [index for index in found if index in self.tensors]
+        return [index for index in _flat(self.table, indices) if index in self.tensors]
 
     def static(self, index: int) -> bool:
         """Return whether a tensor has the same sizes in every run."""
@@ -95,6 +94,11 @@ class Dataflow:
     def tensors_of(self, indices: Sequence[int]) -> list[int]:
         """Return the tensors among values, those in lists included."""
         return self._all(indices)
+
+    def computed_scalars(self) -> frozenset[int]:
+        """Return the scalars that instructions compute."""
+        bound = [one.bound for one in self.instructions if one.bound is not None]
+        return frozenset(one.args[-1] for one in bound if one.kernel.rule.style is Style.SCALAR)
 
     def _collect_uses(self) -> bool:
         for index in self._inputs:
@@ -262,6 +266,15 @@ class Dataflow:
             if start < high and low < end:
                 return False
         return at + _LOOKED_AT >= len(events)
+
+
+def _flat(table: ValueTable, indices: Sequence[int]) -> list[int]:
+    """Return value indices, with those in lists instead of the lists."""
+    found: list[int] = []
+    for index in indices:
+        item: Any = table.items[index]
+        found += item.items if isinstance(item, Boxed) else (index,)
+    return found
 
 
 def _without(

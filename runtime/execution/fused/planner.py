@@ -21,7 +21,7 @@ from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
 from runtime.memory.release import release_idle_pages
-from runtime.program.values import ValueTable
+from runtime.program.values import Boxed, ValueTable
 
 _FOLDED_BYTES = 16 << 20  # of folded results, which need memory in addition to the planned buffers
 
@@ -118,6 +118,7 @@ class Planner:
         self._roots: dict[int, int] = {}  # of each view, the tensor whose memory it is
         self._drops: dict[int, list[torch.Tensor]] = {}  # by instruction of their last use
         self._left = _FOLDED_BYTES
+        self._computed = flow.computed_scalars()
         self._viewed = self._view_sources()
         budget = PackedBudget()
         self._fuser = Fuser(flow, table, budget)
@@ -181,7 +182,7 @@ class Planner:
 
     def _unfused(self, place: int, instruction: BoundInstruction) -> None:
         bound = instruction.bound
-        if bound is not None and bound.kernel.name == VIEW and self._view(place, bound):
+        if bound is not None and bound.kernel.name == VIEW and self._without_call(place, bound):
             return
         self._run.add(place, self._without_unread(instruction))
         if bound is not None:
@@ -189,7 +190,7 @@ class Planner:
 
     def _without_unread(self, instruction: BoundInstruction) -> Call:
         """Return the call of an instruction that does not store results that are never read."""
-        call: Any = instruction.call
+        call: Any = instruction.untraced or instruction.call
         if instruction.bound is None or getattr(call, "func", None) is not store_many:
             return call
         function, slots = call.args
@@ -216,6 +217,24 @@ class Planner:
             self._run.add(place, call)
             self._drop_when_unused(view)
         return True
+
+    def _without_call(self, place: int, bound: BoundKernel) -> bool:
+        """Return whether the plan needs no further call of `et_view`."""
+        return self._view(place, bound) or self._is_settled(bound)
+
+    def _is_settled(self, bound: BoundKernel) -> bool:
+        """Return whether `et_view` has done in the first run all that it ever does."""
+        source, size, out = bound.args
+        viewed = self._flow.tensors[self._flow.tensors[source].alias_of].slot
+        is_held = viewed.constant or (viewed.planned and viewed.base is not None)
+        sizes = self._table.items[size]
+        items = sizes.items if isinstance(sizes, Boxed) else (size,)
+        return (
+            is_held
+            and self._flow.static(source)
+            and self._flow.static(out)
+            and self._computed.isdisjoint(items)
+        )
 
     def _outs(self, bound: BoundKernel) -> list[int]:
         count = len(bound.kernel.inputs)

@@ -54,7 +54,9 @@ def resolved_calls(
     for instructions in chains:
         flow = Dataflow(plan, table, instructions)
         matmuls = PackedMatmuls(flow, table, budget)
-        calls_of_chain: list[Call] = [instruction.call for instruction in instructions]
+        calls_of_chain: list[Call] = [
+            instruction.untraced or instruction.call for instruction in instructions
+        ]
         for index, instruction in enumerate(instructions):
             resolved = _resolved(instruction.bound, flow, matmuls)
             if resolved is not None:

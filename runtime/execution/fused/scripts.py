@@ -30,8 +30,25 @@ _REFUSED_TAGS = frozenset(
 )
 
 
+_UNLIMITED = (1 << 63) - 1
+_KINDS = {int: "IntType", float: "FloatType", bool: "BoolType"}
+
+
 class UnscriptableError(Exception):
     """An operator call that a graph cannot repeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingScalar:
+    """A scalar that may differ from run to run.
+
+    Attributes:
+        index: in the value table
+        kind: its type
+    """
+
+    index: int
+    kind: type
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +87,15 @@ class ScriptWriter:
         inputs: tensors of other owners, which the graph gets at each run
         written: those of them that operators write to
         read: those of them that operators read before they write to them
+        limits: largest value of each integer that the graph returns
     """
 
     inputs: list[Tensor] = field(default_factory=list[Tensor])
     written: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     read: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    limits: list[int] = field(default_factory=list[int])
+    _returned: list[Any] = field(default_factory=list[Any])
+    _scalars: dict[int, Any] = field(default_factory=dict[int, Any])
     _graph: Any = field(default_factory=lambda: _c.Graph())
     _values: dict[int, Any] = field(default_factory=dict[int, Any])
     _given: set[int] = field(default_factory=set[int])
@@ -105,36 +126,138 @@ class ScriptWriter:
         node.output().setType(_c.TensorType.get())
         self.written[id(tensor)] = tensor
 
-    def step(self, step: OperatorStep) -> None:
-        """Write an operator.
+    def accept(self, scalars: Sequence[ChangingScalar]) -> None:
+        """Let scalars be the first inputs of the graph."""
+        for symbol in scalars:
+            value = self._scalars[symbol.index] = self._graph.addInput()
+            value.setType(_type_of(symbol.kind))
+
+    def define(self, index: int, value: Any) -> None:  # noqa: ANN401 - a value of the graph
+        """Let a scalar stand for a value of the graph from now on."""
+        self._scalars[index] = value
+
+    def scalar(self, index: int) -> Any:  # noqa: ANN401 - a value of the graph
+        """Return the current value of a scalar.
+
+        Raises: UnscriptableError if it has none
+        """
+        if index not in self._scalars:
+            raise UnscriptableError(f"scalar {index} is not known")
+        return self._scalars[index]
+
+    def give_back(self, integer: Any, limit: int) -> None:  # noqa: ANN401 - a value of the graph
+        """Let the graph return an integer that has a limit."""
+        self._returned.append(integer)
+        self.limits.append(limit)
+
+    def give_first(self, integers: Sequence[Any]) -> None:
+        """Let the graph return integers before all others, without limits."""
+        self._returned[:0] = integers
+        self.limits[:0] = [_UNLIMITED] * len(integers)
+
+    def bind(self, tensor: Tensor, value: Any) -> None:  # noqa: ANN401 - a value of the graph
+        """Let a tensor stand for a value of the graph from now on."""
+        self._values[id(tensor)] = value
+        self._given.discard(id(tensor))
+        self._held.append(tensor)
+
+    def target(self, tensor: Tensor) -> Any:  # noqa: ANN401 - a value of the graph
+        """Return the value of a tensor that is written to."""
+        found = self.value(tensor)
+        if id(tensor) not in self._given:
+            raise UnscriptableError("a tensor without memory of its own is written to")
+        self.written[id(tensor)] = tensor
+        return found
+
+    def call(self, name: str, given: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401
+        """Write an operator with one result, and return that.
+
+        Args:
+            name: with its overload
+            given: values of the graph
+            kind: type of the result
 
         Raises: UnscriptableError
         """
-        schema = schema_of(step.operator)
-        if not _REFUSED_TAGS.isdisjoint(step.operator.tags):
+        node = self._graph.create(name.partition(".")[0], list(given), 1)
+        node.output().setType(_type_of(kind))
+        self._graph.insertNode(node)
+        if not node.schema().startswith(f"{name}("):
+            raise UnscriptableError(f"{name} is read as {node.schema()}")
+        return node.output()
+
+    def step(self, step: OperatorStep) -> None:
+        """Write an operator that was called.
+
+        Raises: UnscriptableError
+        """
+        self._take(step, self.results(step.operator, step.args, step.named))
+
+    def results(
+        self, operator: OpOverload, args: Sequence[Any], named: dict[str, Any]
+    ) -> list[Any]:
+        """Write an operator, and return its results.
+
+        Raises: UnscriptableError
+        """
+        schema = schema_of(operator)
+        if not _REFUSED_TAGS.isdisjoint(operator.tags):
             raise UnscriptableError(schema.name)
-        given = [self._argument(*one) for one in _arguments(step)]
+        given = [self._argument(*one) for one in _arguments(schema, args, named)]
         node = self._graph.create(schema.name, given, len(schema.returns))
         for value, kind in zip(node.outputs(), schema.returns, strict=True):
             value.setType(kind.type)
         self._graph.insertNode(node)
         if node.schema() != str(schema):
             raise UnscriptableError(f"{schema} is read as {node.schema()}")
-        self._take(step, list(node.outputs()))
+        return list(node.outputs())
 
     def _argument(self, arg: Any, value: Any) -> Any:  # noqa: ANN401 - any argument
         kind = str(arg.type)
+        if isinstance(value, ChangingScalar):
+            return self._symbol(value, kind)
         if isinstance(value, Tensor):
             written = arg.alias_info is not None and bool(arg.alias_info.is_write)
             found = self.value(value)
             if id(value) in self._given:
                 self._note(value, written=written, is_out=bool(arg.is_out))
             return found
-        if isinstance(value, list | tuple) and ("Tensor" in kind or not value):
-            return self._list(cast("Sequence[Any]", value), arg.type)
+        if isinstance(value, list | tuple):
+            items = cast("Sequence[Any]", value)
+            if any(isinstance(item, ChangingScalar) for item in items):
+                return self.integers(items)
+            if "Tensor" in kind or not items:
+                return self._list(items, arg.type)
         if "float" in kind and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        return self._constant(value)
+        return self.constant(value)
+
+    def _symbol(self, symbol: ChangingScalar, kind: str) -> Any:  # noqa: ANN401 - a value of the graph
+        found = self.scalar(symbol.index)
+        if "float" in kind and symbol.kind is int:
+            return self.call("aten::Float.int", [found], float)
+        return found
+
+    def listed(self, integers: Sequence[Any]) -> Any:  # noqa: ANN401 - a value of the graph
+        """Return a list of integers of the graph."""
+        return self._constructed(integers, _c.ListType(_c.IntType.get()))
+
+    def integers(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 - a value of the graph
+        """Return a list of integers, some of which may be symbols."""
+        values: list[Any] = []
+        for item in items:
+            kind = item.kind if isinstance(item, ChangingScalar) else type(item)
+            if kind is not int:
+                raise UnscriptableError(f"a list with {kind.__name__}")
+            symbolic = isinstance(item, ChangingScalar)
+            values.append(self.scalar(item.index) if symbolic else self.constant(item))
+        return self.listed(values)
+
+    def _constructed(self, values: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401
+        node = self._graph.create("prim::ListConstruct", list(values), 1)
+        self._graph.insertNode(node)
+        node.output().setType(kind)
+        return node.output()
 
     def _note(self, tensor: Tensor, *, written: bool, is_out: bool) -> None:
         if not is_out and id(tensor) not in self.written:
@@ -147,13 +270,14 @@ class ScriptWriter:
             kind = kind.getElementType()
         if not isinstance(kind, _c.ListType):
             raise UnscriptableError(f"a list as {kind}")
-        values = [self._constant(None) if item is None else self._read(item) for item in items]
-        node = self._graph.create("prim::ListConstruct", values, 1)
-        self._graph.insertNode(node)
-        node.output().setType(kind)
-        return node.output()
+        values = [self.constant(None) if item is None else self.operand(item) for item in items]
+        return self._constructed(values, kind)
 
-    def _read(self, tensor: Any) -> Any:  # noqa: ANN401
+    def operand(self, tensor: Any) -> Any:  # noqa: ANN401
+        """Return the current value of a tensor that is read.
+
+        Raises: UnscriptableError if it is not a tensor
+        """
         if not isinstance(tensor, Tensor):
             raise UnscriptableError(f"a list with {type(tensor).__name__}")
         found = self.value(tensor)
@@ -161,7 +285,11 @@ class ScriptWriter:
             self._note(tensor, written=False, is_out=False)
         return found
 
-    def _constant(self, value: Any) -> Any:  # noqa: ANN401
+    def constant(self, value: Any) -> Any:  # noqa: ANN401
+        """Return a constant.
+
+        Raises: UnscriptableError for a type that graphs have no constants of
+        """
         if isinstance(value, torch.memory_format):
             value = _FORMATS[value]
         if isinstance(value, list | tuple):
@@ -176,7 +304,7 @@ class ScriptWriter:
             self._constants[key] = self._graph.insertConstant(value)
         return self._constants[key]
 
-    def _take(self, step: OperatorStep, values: list[Any]) -> None:
+    def _take(self, step: OperatorStep, values: Sequence[Any]) -> None:
         for value, result in zip(values, results_of(step, len(values)), strict=True):
             if isinstance(result, Tensor):
                 self._name(result, value)
@@ -187,19 +315,26 @@ class ScriptWriter:
         self._held.append(step)
 
     def _unpack(self, value: Any, results: Sequence[Tensor]) -> None:  # noqa: ANN401
-        node = self._graph.create("prim::ListUnpack", [value], len(results))
-        self._graph.insertNode(node)
-        for one, result in zip(node.outputs(), results, strict=True):
-            one.setType(_c.TensorType.get())
+        for one, result in zip(self.unpacked(value, len(results)), results, strict=True):
             self._name(result, one)
+
+    def unpacked(self, value: Any, count: int) -> list[Any]:  # noqa: ANN401
+        """Return the tensors in a list of that many."""
+        node = self._graph.create("prim::ListUnpack", [value], count)
+        self._graph.insertNode(node)
+        for one in node.outputs():
+            one.setType(_c.TensorType.get())
+        return list(node.outputs())
 
     def _name(self, result: Tensor, value: Any) -> None:  # noqa: ANN401
         if id(result) not in self._values:  # what an operator writes in place has one already
             self._values[id(result)] = value
 
     def function(self) -> Callable[..., Any]:
-        """Return the graph as a function of its inputs."""
-        self._graph.registerOutput(self._graph.insertConstant(None))
+        """Return the graph as a function of its inputs, which returns integers or None."""
+        returned = self._returned
+        result = self.listed(returned) if returned else self._graph.insertConstant(None)
+        self._graph.registerOutput(result)
         return _c._create_function_from_graph("stretch", self._graph)
 
 
@@ -222,13 +357,23 @@ def schema_of(operator: Any) -> Any:  # noqa: ANN401 - torch's schema has no typ
     return operator._schema
 
 
-def _arguments(step: OperatorStep) -> list[tuple[Any, Any]]:
+def _type_of(kind: Any) -> Any:  # noqa: ANN401 - a type of Python or a tensor; torch's has no type
+    if kind is list:
+        return _c.ListType(_c.IntType.get())
+    return getattr(_c, _KINDS.get(kind, "TensorType")).get()
+
+
+def _arguments(
+    schema: Any,  # noqa: ANN401 - torch's schema has no type
+    args: Sequence[Any],
+    keywords: dict[str, Any],
+) -> list[tuple[Any, Any]]:
     """Return each argument of the schema with its value."""
-    named = dict(step.named)
+    named = dict(keywords)
     pairs: list[tuple[Any, Any]] = []
-    for place, arg in enumerate(schema_of(step.operator).arguments):
-        if place < len(step.args) and not arg.kwarg_only:
-            pairs.append((arg, step.args[place]))
+    for place, arg in enumerate(schema.arguments):
+        if place < len(args) and not arg.kwarg_only:
+            pairs.append((arg, args[place]))
         elif arg.name in named:
             pairs.append((arg, named.pop(arg.name)))
         else:

@@ -1,9 +1,15 @@
-"""Stretches of a fused run as one graph each, recorded from a run of their calls."""
+"""Stretches of a fused run as one graph each, recorded from a run of their calls.
+
+Calls of fixed sizes are written as the operators that they called; those of other sizes from their
+instructions, so that the graph computes the sizes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from operator import gt
 from typing import Any
 
 import torch
@@ -12,9 +18,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.fused import calls
-from runtime.execution.fused.dataflow import Dataflow
+from runtime.execution.fused.dataflow import Dataflow, TensorUse
 from runtime.execution.fused.operators import FRESH, VIEWS
-from runtime.execution.fused.scripts import OperatorStep, ScriptWriter, UnscriptableError, new_bytes
+from runtime.execution.fused.scripts import (
+    ChangingScalar,
+    OperatorStep,
+    ScriptWriter,
+    UnscriptableError,
+    new_bytes,
+)
+from runtime.execution.fused.symbolic import Scope, SymbolicCall, is_symbolic, scope_of
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 
@@ -24,7 +37,9 @@ _c: Any = _torch._C
 _Mode: Any = TorchDispatchMode
 _MOST_HELD = 64 << 20  # bytes of results that recording keeps alive
 _FEWEST = 2  # operators: a single one is called as fast from Python
+_MOST_FAILURES = 3  # of a graph whose calls succeed: it does not fit the sizes that are used
 _RELEASES = (calls.release_one, calls.release_all)
+_REFUSALS = (UnscriptableError, RuntimeError, TypeError, KeyError)
 
 
 class Stretch:
@@ -36,9 +51,10 @@ class Stretch:
         plain: the calls
         places: instruction of each of them
         place: instruction that runs, after an error
+        failures: how often the graph failed where the calls did not
     """
 
-    __slots__ = ("function", "inputs", "place", "places", "plain")
+    __slots__ = ("failures", "function", "inputs", "place", "places", "plain")
 
     def __init__(
         self,
@@ -52,15 +68,74 @@ class Stretch:
         self.plain = plain
         self.places = places
         self.place = places[0]
+        self.failures = 0
 
     def __call__(self) -> None:
         """Run the calls."""
         try:
             self.function(*self.inputs)
         except Exception:  # noqa: BLE001 - the calls raise it again, with their instruction
-            for place, call in zip(self.places, self.plain, strict=True):
-                self.place = place
-                call()
+            self.run_calls()
+
+    def run_graph(self) -> bool:
+        """Run the graph; return whether the plan allows the sizes that it computed.
+
+        Raises: RuntimeError
+        """
+        self.function(*self.inputs)
+        return True
+
+    def run_calls(self) -> None:
+        """Run the calls one by one, after the graph has failed."""
+        for place, call in zip(self.places, self.plain, strict=True):
+            self.place = place
+            call()
+        self.failures += 1
+
+
+class SymbolicStretch(Stretch):
+    """A stretch whose graph computes with scalars of the program.
+
+    Attributes:
+        items: the values of the method
+        given: scalars that the graph gets
+        computed: scalars that it returns first
+        limits: largest value of each integer that it returns
+    """
+
+    __slots__ = ("computed", "given", "items", "limits")
+
+    def __init__(self, plain: Stretch, items: list[Any], given: Sequence[int]) -> None:
+        super().__init__(plain.function, plain.inputs, plain.plain, plain.places)
+        self.items = items
+        self.given = tuple(given)
+        self.computed: tuple[int, ...] = ()
+        self.limits: tuple[int, ...] = ()
+
+    def __call__(self) -> None:
+        """Run the calls."""
+        if self.failures < _MOST_FAILURES:
+            try:
+                if self.run_graph():
+                    return
+            except Exception:  # noqa: BLE001 - the calls raise it again, with their instruction
+                pass
+        self.run_calls()
+
+    def run_graph(self) -> bool:
+        """Run the graph; return whether the plan allows the sizes that it computed.
+
+        Raises: RuntimeError
+        """
+        items = self.items
+        found = self.function(*[items[index] for index in self.given], *self.inputs)
+        if found is None:
+            return True
+        if any(map(gt, found, self.limits)):
+            return False
+        for index, value in zip(self.computed, found, strict=False):
+            items[index] = value
+        return True
 
 
 @contextmanager
@@ -115,31 +190,39 @@ Pointed = list[tuple[Tensor, Tensor]]
 
 
 class _RecordedCall:
-    """A call that has run: its operators, and the tensors that it pointed elsewhere."""
+    """A call of fixed sizes that has run: its operators, and the tensors that it pointed elsewhere.
+
+    Attributes: as those of `SymbolicCall`
+    """
+
+    needs: Sequence[ChangingScalar] = ()
+    defines: ChangingScalar | None = None
+    viewed: Sequence[TensorUse] = ()
 
     def __init__(self, call: Call) -> None:
-        self.pointed: Pointed = []
+        self._contents: Pointed = []
         self.released: list[Tensor] = []
         recorder = _Recorder()
         with recorder:
             self._run(call)
-        self.steps = recorder.steps
-        for tensor, result in self.pointed:
+        self._steps = recorder.steps
+        self.operators = len(self._steps)
+        self.nbytes = sum(map(new_bytes, self._steps))
+        self.pointed = [tensor for tensor, _ in self._contents]
+        for tensor, result in self._contents:
             tensor.data = result
-        for tensor in self.released:
-            tensor.data = torch.empty(0, dtype=tensor.dtype)
 
     def _run(self, call: Any) -> None:  # noqa: ANN401 - a partial or any other call
         function = getattr(call, "func", None)
         if function is calls.keep_one:
             run, tensor, _, slot = call.args
-            self.pointed.append((tensor, calls.fitted(slot, run())))
+            self._contents.append((tensor, calls.fitted(slot, run())))
         elif function is calls.keep_several:
             run, requested = call.args
-            self.pointed += calls.results_of(run, requested)
+            self._contents += calls.results_of(run, requested)
         elif function is calls.point_alias:
             owner, other, shape = call.args
-            self.pointed.append((other, owner.reshape(shape)))
+            self._contents.append((other, owner.reshape(shape)))
         elif function in _RELEASES:
             pairs = call.args[0] if function is calls.release_all else [call.args]
             self.released = [tensor for tensor, _ in pairs]
@@ -151,84 +234,167 @@ class _RecordedCall:
 
         Raises: UnscriptableError
         """
-        for step in self.steps:
+        for step in self._steps:
             writer.step(step)
-        for tensor, contents in self.pointed:
+        for tensor, contents in self._contents:
             writer.point(tensor, contents)
 
 
-def recorded(
-    run_calls: Sequence[Call],
-    places: Sequence[int],
-    is_scriptable: Sequence[bool],
-    notice: Callable[[int], None],
-) -> Iterator[tuple[Call, int]]:
-    """Run calls, and return those of the next runs with their instructions: graphs where possible.
+_Taken = _RecordedCall | SymbolicCall
+
+
+class _Recording:
+    """Runs calls, and lets graphs stand for stretches of them from the next run on.
 
     Args:
         run_calls: in order
         places: instruction of each
-        is_scriptable: whether each run of a call does the same
-        notice: called with the instruction that runs next
-
-    Raises: whatever a call raises
+        scope: what the instructions share
     """
-    open_stretch: list[tuple[int, _RecordedCall]] = []
-    held = 0
-    for index, call in enumerate(run_calls):
-        releases = getattr(call, "func", None) in _RELEASES
-        taken = None
-        notice(places[index])
-        if is_scriptable[index] or (releases and open_stretch):
-            taken = _taken(call)
-        else:
-            call()
-        if taken is not None:
-            open_stretch.append((index, taken))
-            held += sum(map(new_bytes, taken.steps))
-            if held <= _MOST_HELD:
-                continue
-        yield from _closed(open_stretch, run_calls, places)
-        open_stretch, held = [], 0
-        if taken is None:
-            yield call, places[index]
-    yield from _closed(open_stretch, run_calls, places)
+
+    def __init__(self, run_calls: Sequence[Call], places: Sequence[int], scope: Scope) -> None:
+        self._calls = run_calls
+        self._places = places
+        self._scope = scope
+
+    def run(self, notice: Callable[[int], None]) -> Iterator[tuple[Call, int]]:
+        """Run the calls, and return those of the next runs with their instructions.
+
+        Args:
+            notice: called with the instruction that runs next
+
+        Raises: whatever a call raises
+        """
+        open_stretch: list[tuple[int, _Taken]] = []
+        held = 0
+        for index, call in enumerate(self._calls):
+            place = self._places[index]
+            run = self._recorder(call, place, opened=bool(open_stretch))
+            if run is None:  # it may overwrite what the stretch has read, so that is tried before
+                yield from self._closed(open_stretch)
+                open_stretch, held = [], 0
+            notice(place)
+            taken = call() if run is None else run()
+            if isinstance(taken, _Taken):
+                open_stretch.append((index, taken))
+                held += taken.nbytes
+                if held <= _MOST_HELD:
+                    continue
+            yield from self._closed(open_stretch)
+            open_stretch, held = [], 0
+            if not isinstance(taken, _Taken):
+                yield call, place
+        yield from self._closed(open_stretch)
+
+    def _recorder(
+        self, call: Call, place: int, *, opened: bool
+    ) -> Callable[[], _Taken | None] | None:
+        """Return what runs a call and records it, None for a call that no graph can repeat."""
+        flow = self._scope.flow
+        if getattr(call, "func", None) in _RELEASES:
+            return partial(_recorded, call) if opened else None
+        if is_repeatable(flow.instructions[place], flow):
+            return partial(_recorded, call)
+        if not is_symbolic(place, self._scope):
+            return None
+        try:
+            made = SymbolicCall(call, place, self._scope)
+        except UnscriptableError:
+            return None
+        return partial(_symbolic, made)
+
+    def _closed(self, stretch: Sequence[tuple[int, _Taken]]) -> Iterator[tuple[Call, int]]:
+        """Return the calls of a stretch, or the graph that stands for them."""
+        yield from self._calls_of(stretch)
+        # its graph, which was tried, may read what its calls free
+        for tensor in [tensor for _, done in stretch for tensor in done.released]:
+            tensor.data = torch.empty(0, dtype=tensor.dtype)
+
+    def _calls_of(self, stretch: Sequence[tuple[int, _Taken]]) -> Iterator[tuple[Call, int]]:
+        plain = [self._calls[index] for index, _ in stretch]
+        where = [self._places[index] for index, _ in stretch]
+        taken = [done for _, done in stretch]
+        if sum(done.operators for done in taken) < _FEWEST:
+            yield from zip(plain, where, strict=True)
+            return
+        try:
+            made = self._graph(taken, plain, where)
+        except UnscriptableError:
+            made = None
+        if made is None:
+            yield from zip(plain, where, strict=True)
+            return
+        one, further = made
+        yield one, where[0]
+        if further:
+            yield calls.release(further), where[-1]
+
+    def _graph(
+        self, taken: Sequence[_Taken], plain: Sequence[Call], where: Sequence[int]
+    ) -> tuple[Stretch, list[Tensor]] | None:
+        """Return a stretch and the tensors to be released after it, None if its bits differ.
+
+        Raises: UnscriptableError
+        """
+        writer = ScriptWriter()
+        given, computed = self._scalars(taken, where)
+        writer.accept(given)
+        left: dict[int, Tensor] = {}
+        further: list[Tensor] = []
+        for done in taken:
+            done.write(writer)
+            left.update((id(tensor), tensor) for tensor in done.pointed)
+            further += [one for one in done.released if left.pop(id(one), None) is None]
+        for use in [use for done in taken for use in done.viewed]:
+            if not self._scope.outlives(use, where[-1]):
+                left.pop(id(use.slot.tensor), None)
+        for tensor in left.values():
+            writer.share(tensor)
+        writer.give_first([writer.scalar(index) for index in computed])
+        one = Stretch(writer.function(), writer.inputs, plain, where)
+        if given or writer.limits:
+            indices = [symbol.index for symbol in given]
+            one = SymbolicStretch(one, self._scope.flow.table.items, indices)
+            one.computed, one.limits = tuple(computed), tuple(writer.limits)
+        return (one, further) if _agrees(one, writer) else None
+
+    def _scalars(
+        self, taken: Sequence[_Taken], where: Sequence[int]
+    ) -> tuple[list[ChangingScalar], list[int]]:
+        """Return the scalars that a graph gets, and those that it has to return.
+
+        Raises: UnscriptableError for one other than an integer that has to be returned
+        """
+        given: dict[int, ChangingScalar] = {}
+        defined: dict[int, ChangingScalar] = {}
+        for done in taken:
+            given.update({one.index: one for one in done.needs if one.index not in defined})
+            if done.defines is not None:
+                defined[done.defines.index] = done.defines
+        needed = [one for one in defined.values() if self._scope.is_needed(one.index, where)]
+        if any(one.kind is not int for one in needed):
+            raise UnscriptableError("a scalar other than an integer is returned")
+        return list(given.values()), [one.index for one in needed]
 
 
-def _taken(call: Call) -> _RecordedCall | None:
-    """Run a call; return what it did, None if a graph cannot repeat it."""
+def _recorded(call: Call) -> _RecordedCall | None:
     done = _RecordedCall(call)
-    try:
-        done.write(ScriptWriter())
-    except (UnscriptableError, RuntimeError, TypeError, KeyError):
-        return None
-    return done
+    return done if _is_written(done) else None
 
 
-def _closed(
-    stretch: Sequence[tuple[int, _RecordedCall]], run_calls: Sequence[Call], places: Sequence[int]
-) -> Iterator[tuple[Call, int]]:
-    plain = [run_calls[index] for index, _ in stretch]
-    where = [places[index] for index, _ in stretch]
-    if sum(len(done.steps) for _, done in stretch) < _FEWEST:
-        yield from zip(plain, where, strict=True)
-        return
+def _symbolic(done: SymbolicCall) -> SymbolicCall | None:
+    return done if done.run() and _is_written(done) else None
+
+
+def _is_written(done: _Taken) -> bool:
+    """Return whether a graph can repeat a call."""
     writer = ScriptWriter()
-    left: dict[int, Tensor] = {}
-    further: list[Tensor] = []
-    for _, done in stretch:
+    try:
+        writer.accept(done.needs)
         done.write(writer)
-        left.update((id(tensor), tensor) for tensor, _ in done.pointed)
-        further += [one for one in done.released if left.pop(id(one), None) is None]
-    for tensor in left.values():
-        writer.share(tensor)
-    one = Stretch(writer.function(), writer.inputs, plain, where)
-    if not _agrees(one, writer):
-        yield from zip(plain, where, strict=True)
-        return
-    yield one, where[0]
-    if further:
-        yield calls.release(further), where[-1]
+    except _REFUSALS:
+        return False
+    return True
 
 
 def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
@@ -240,14 +406,13 @@ def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
     before = {key: tensor.clone() for key, tensor in written.items()}
     try:
         with unoptimized():
-            stretch.function(*stretch.inputs)
+            same = stretch.run_graph()
     except RuntimeError:
         same = False
-    else:
-        same = all(_same_bits(before[key], tensor) for key, tensor in written.items())
+    same = same and all(_same_bits(before[key], tensor) for key, tensor in written.items())
     if not same:
         for key, tensor in written.items():
-            tensor.copy_(before[key])
+            tensor.resize_(before[key].shape).copy_(before[key])
     return same
 
 
@@ -289,6 +454,5 @@ def scripted_calls(
         flow: reads and writes of each tensor
         notice: called with the instruction that runs next
     """
-    repeatable = [is_repeatable(one, flow) for one in flow.instructions]
-    made = list(recorded(run_calls, places, [repeatable[place] for place in places], notice))
+    made = list(_Recording(run_calls, places, scope_of(flow)).run(notice))
     return [call for call, _ in made], [place for _, place in made]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -18,7 +18,7 @@ from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelR
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.representation import STORED
 from runtime.delegates.errors import DelegateError
-from runtime.delegates.interface import DelegateTracer
+from runtime.delegates.interface import BoundCall, DelegateTracer
 from runtime.memory.release import can_be_read
 from runtime.memory.slots import TensorSlot, fill
 
@@ -97,20 +97,28 @@ class NativeEngine(Engine):
         self,
         inputs: Sequence[tuple[Value, TensorSlot]],
         outputs: Sequence[tuple[Value, TensorSlot]],
-    ) -> Callable[[DelegateTracer], bool] | None:
+    ) -> BoundCall | None:
         """Return a call on tensors of a method, None where the kernels are in another process."""
         if not isinstance(self._process, LocalKernels):
             return None
         read = {ident for node in self.plan.nodes for ident in node.read}
         call = in_place_call(self._process, self._runtime, inputs, outputs, read)
-        return None if call is None else partial(self._run_in_place, call)
+        if call is None:
+            return None
+        return BoundCall(partial(self._run_in_place, call), partial(self._run_untraced, call))
+
+    def _run_untraced(self, call: InPlaceCall) -> bool:
+        try:
+            return call.run()
+        except LibraryRefusedError as error:
+            raise self._refused_at(call.inputs(), error) from None
 
     def _run_in_place(self, call: InPlaceCall, tracer: DelegateTracer) -> bool:
         if tracer.logs_values:
             return False
+        if not tracer.records:
+            return self._run_untraced(call)
         try:
-            if not tracer.records:
-                return call.run()
             timed = call.run_timed()
         except LibraryRefusedError as error:
             raise self._refused_at(call.inputs(), error) from None

@@ -133,6 +133,7 @@ class InPlaceCall:
         self._outputs = list(outputs)
         ends = self._ends = [*self._inputs, *self._outputs]
         self._by_writing = [*self._outputs, *self._inputs]
+        self._count = len(ends)
         self._apart_at: list[int] | None = None
         self._are_copied = False
         self._needs_room = any(not end.fixed for end in self._inputs)
@@ -203,28 +204,39 @@ class InPlaceCall:
         if self._needs_room:
             self._make_room()
             mine = False
-        given = tuple([end.sizes() for end in self._inputs])
+        given = tuple(
+            [end.tensor.shape if end.order is None else end.sizes() for end in self._inputs]
+        )
         if not mine or given != self._given:
             self._take_sizes(given, mine=mine)
         for end, sizes in zip(self._outputs, self._known[given], strict=True):
             if end.tensor.shape != sizes:
                 end.slot.resize(sizes)
-        addresses = [end.tensor.data_ptr() for end in self._watched]
+        if not self._take_addresses():
+            return False
+        status = self._setup(self._handle, self._count, self._external)
+        if status:
+            raise _refused("xnn_setup_runtime_v2", status)
+        runtime.user = self
+        return True
+
+    def _take_addresses(self) -> bool:
+        """Note the address of each argument; return False for tensors that share memory."""
+        watched = self._watched
+        addresses = [end.tensor.data_ptr() for end in watched]
         if self._apart_at != addresses and not self._are_apart():
             return False
-        external = self._external
         copies = self._are_copied
-        for end, address in zip(self._watched, addresses, strict=True):
-            external[2 * end.place + 1] = end.set(address)
+        for end, address in zip(watched, addresses, strict=True):
+            if address == end.address and end.readable:
+                end.shape = end.tensor.shape
+                continue
+            self._external[2 * end.place + 1] = end.set(address)
             copies = copies or end.spare is not None
         if copies:
             self._copied = [end for end in self._inputs if end.spare is not None]
             self._copied_back = [end for end in self._outputs if end.spare is not None]
             self._are_copied = bool(self._copied or self._copied_back)
-        status = self._setup(self._handle, len(self._ends), external)
-        if status:
-            raise _refused("xnn_setup_runtime_v2", status)
-        runtime.user = self
         return True
 
     def _make_room(self) -> None:
