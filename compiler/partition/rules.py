@@ -99,6 +99,7 @@ class PartitionRules:
         deny_tensors: by dtype and shape
         allow_tensors: likewise, of results
         min_nodes: fewest computing nodes of a partition
+        min_work: FLOPs from which a partition may have fewer; None for no such exception
         max_partitions: most partitions, the largest ones are kept; None for no limit
         granularity: size of partitions
         cut_edges: pairs of node names, reader and read, that must not be in one partition
@@ -123,6 +124,7 @@ class PartitionRules:
     deny_tensors: tuple[TensorRule, ...] = ()
     allow_tensors: tuple[TensorRule, ...] = ()
     min_nodes: int = 1
+    min_work: int | None = None
     max_partitions: int | None = None
     granularity: Granularity = Granularity.MAXIMAL
     cut_edges: tuple[tuple[str, str], ...] = ()

@@ -29,6 +29,7 @@ from compiler.partition.splitting import cut
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
 from compiler.partition.verdicts import calls_in
+from compiler.partition.work import flops_of
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.vendors.table import takes_integers_only
 
@@ -213,8 +214,12 @@ class SteeredPartitioner(Partitioner):
         size = _size(group)
         if size >= self.rules.min_nodes or any(map(self._is_forced, group)):
             return True
+        least = self.rules.min_work
+        if least is not None and sum(map(flops_of, group)) >= least:
+            return True
         nodes = "node" if size == 1 else "nodes"
         text = f"its partition has {size} computing {nodes}, fewer than {self.rules.min_nodes}"
+        text += "" if least is None else f", and less work than {least:,} FLOPs"
         for node in group:
             note(node, "min_nodes", NodeOutcome.TOO_SMALL, text)
         return False

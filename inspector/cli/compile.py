@@ -16,6 +16,7 @@ from inspector.cli.recipe_options import (
     PARTS,
     add_fields,
     add_move_up,
+    automatic_rules,
     check_recipe_options,
     option_values,
     recipe_part,
@@ -132,10 +133,10 @@ def run(options: Namespace) -> Answer:
 def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     """Return the job of recipe and options, and issues of the recipe."""
     job = _options_of(options)
-    issues: list[Issue] = []
+    issues = automatic_rules(options)
     if options.recipe is not None:
-        known, issues = known_recipe(options.recipe, own_source=not options.source)
-        job = merged(known, job)
+        known, found = known_recipe(options.recipe, own_source=not options.source)
+        job, issues = merged(known, job), [*issues, *found]
     job = reordered(job, options)
     for path in (job.source.path, *job.libraries):
         check_there(path)

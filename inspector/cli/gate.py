@@ -30,6 +30,7 @@ from inspector.experiments.gates.requirement import (
 )
 from inspector.jobs.output_folder import HIDDEN
 from inspector.recipes.data_source import fingerprint
+from inspector.roofline.call_costs import THIS, device_target
 from inspector.tables.gates import requirement_table
 from schema.errors import FormatError
 
@@ -219,7 +220,8 @@ def _evidence(kind: Kind, sides: Sequence[GateSubject], options: Namespace) -> l
     if kind is Kind.PROGRAM or not here:
         return plain
     times = measured(sides, options)
-    return [replace(known, times=each) for known, each in zip(plain, times, strict=True)]
+    ran = device_target(options.device) if options.device else THIS
+    return [replace(known, times=each, ran=ran) for known, each in zip(plain, times, strict=True)]
 
 
 def _answer(

@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast, get_type_hints
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_inputs, count
 from inspector.recipes.compile_job import (
+    BUILT_IN,
+    EXECUTORCH,
     OVERRIDES,
     PRECISIONS,
     CompileJob,
@@ -19,9 +21,14 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.edits import moved_up
 from inspector.recipes.emission import in_file
 from inspector.recipes.options import AssignmentError, Option, option_of, parse_assignment
+from inspector.roofline.call_costs import DEVICE, STOCK, THIS, CallCosts, known_costs
+from inspector.toolchain.table import toolchain_named
+from inspector.units import plural
+from schema.errors import Issue, Severity
 from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")
+AUTO = "auto"
 PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
 """The parts of a recipe whose fields are options, in the order of the help."""
 
@@ -60,17 +67,61 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
     elif kind is str:
         parser.add_argument(flag, default="", metavar=found.metavar, help=found.help)
     else:  # an integer from 1, possibly none
+        number = count_or_auto if found.automatic else count
         parser.add_argument(
-            flag, type=count, default=default, metavar=found.metavar, help=found.help
+            flag, type=number, default=default, metavar=found.metavar, help=found.help
         )
+
+
+def count_or_auto(text: str) -> int | str:
+    """Return a number from 1, or ``auto`` with a target."""
+    return text if text.partition(":")[0] == AUTO else count(text)
 
 
 def recipe_part(kind: type[_Part], options: Namespace) -> _Part:
     """Return the part of a recipe that the options select."""
     values = option_values(kind, options)
+    if kind is Rules and isinstance(values["min_nodes"], str):
+        costs = costs_named(values["min_nodes"].partition(":")[2])
+        work = values["min_work"]
+        values["min_nodes"] = costs.fewest_nodes
+        values["min_work"] = costs.least_work if work is None else work
     if kind is Quantization and values["mode"] not in ("", *OVERRIDES):
         values = _with_vendor(values)
     return kind(**values)
+
+
+def automatic_rules(options: Namespace) -> list[Issue]:
+    """Return what ``--min-nodes auto`` stands for, in a sentence; empty without it.
+
+    Raises: CommandError for the other toolchain, which does not weigh partitions
+    """
+    if not isinstance(options.min_nodes, str):
+        return []
+    if toolchain_named(options.toolchain).has_interpreter:
+        raise CommandError("--min-nodes auto needs the built-in toolchain", USAGE)
+    costs, rules = costs_named(options.min_nodes.partition(":")[2]), recipe_part(Rules, options)
+    work = "" if rules.min_work is None else f", or {rules.min_work:,} FLOPs"
+    text = f"at least {plural(rules.min_nodes, 'node')}{work} a partition: {costs.described}"
+    return [Issue(Severity.INFO, "--min-nodes auto", text)]
+
+
+def costs_named(name: str) -> CallCosts:
+    """Return the costs of calls on a target, empty for the usual one.
+
+    Raises: CommandError listing those that are known
+    """
+    known = list(known_costs())
+    words = {"": THIS, BUILT_IN: THIS, EXECUTORCH: STOCK}
+    requested = words.get(name, name)
+    for one in known:
+        if not name or requested in (one.target, one.target.removeprefix(DEVICE)):
+            return one
+    listed = ", ".join(one.target for one in known)
+    more = f"; known: {listed}" if listed else ""
+    which = f" of {name}" if name else ""
+    words_of = "etscope roofline FILES… --calibrate-calls measures it"
+    raise CommandError(f"the cost of a call{which} is not known: {words_of}{more}", USAGE)
 
 
 def _with_vendor(values: dict[str, Any]) -> dict[str, Any]:

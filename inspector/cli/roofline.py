@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any
 
 from inspector.cli.answer import Answer, Shown, shown
+from inspector.cli.device import check_known
 from inspector.cli.job_runs import add_timeout, count, finished
 from inspector.cli.options import add_files, methods, open_files
 from inspector.cli.progress import Progress
-from inspector.jobs.calibrate import usual_job
+from inspector.cli.toolchains import add_toolchain, toolchain_python
+from inspector.jobs.calibrate import CallCostsJob, usual_job
 from inspector.jobs.run import JobRun
 from inspector.roofline.calibration import Calibration, Ceiling, load_calibration
+from inspector.roofline.call_costs import CallCosts, known_costs
 from inspector.roofline.rows import Roofline, RooflineRow, limits_of, rate_text, roofline
 from inspector.roofline.work import work_json, work_text
 from inspector.tables.roofline import note, roofline_table
 from inspector.tables.selection import AUTOMATIC
+from inspector.toolchain.table import toolchain_named
 from inspector.units import (
     Quantity,
     format_quantity,
@@ -38,6 +43,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibrate", action="store_true", help="measure the limits of this machine first"
     )
+    parser.add_argument(
+        "--calibrate-calls",
+        action="store_true",
+        help="measure what calls cost first: on this runtime, of --toolchain, or on a --device",
+    )
+    add_toolchain(parser, "has the calls that are measured")
+    parser.add_argument(
+        "--device", metavar="NAME", default="", help="with --calibrate-calls: on a device"
+    )
     add_timeout(parser)
 
 
@@ -46,10 +60,14 @@ def run(options: Namespace) -> Answer:
     session = open_files(options)
     issues: list[Issue] = []
     calibration = _measured(options) if options.calibrate else _calibration(issues)
+    if options.calibrate_calls:
+        _measure_calls(options)
+    costs = list(known_costs())
     limits = limits_of(session, calibration, options.threads)
     found = {name: roofline(session, name, limits) for name in methods(session, options)}
     lines = [_limits_line(calibration, limits.threads)]
     lines += [limits.note] if limits.note else []
+    lines += [f"calls on {one.described}" for one in costs]
     lines += [line for one in found.values() for line in _lines(one)]
     data = {
         "methods": {name: roofline_json(one) for name, one in found.items()},
@@ -57,6 +75,7 @@ def run(options: Namespace) -> Answer:
             "threads": limits.threads,
             "note": limits.note or None,
             "calibration": None if calibration is None else calibration_json(calibration),
+            "calls": [costs_json(one) for one in costs],
         },
     }
     return Answer(data, lines=lines, tables=[_table(one) for one in found.values()], issues=issues)
@@ -68,6 +87,33 @@ def _measured(options: Namespace) -> Calibration:
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     return running.result
+
+
+def _measure_calls(options: Namespace) -> None:
+    """Measure the costs of calls on a target, in a worker process."""
+    if options.device:
+        check_known(options.device)
+    job = CallCostsJob(options.toolchain, toolchain_python(options), options.device)
+    if not toolchain_named(options.toolchain).has_interpreter:
+        job = replace(job, toolchain="")
+    running = JobRun(job, timeout=options.timeout)
+    finished(running, Progress(sys.stderr, verbose=options.verbose), verbose=options.verbose)
+
+
+def costs_json(one: CallCosts) -> dict[str, Any]:
+    """Return the JSON of the costs of calls on a target, in nanoseconds."""
+    return {
+        "target": one.target,
+        "release": one.release,
+        "date": one.date,
+        "stale": one.stale,
+        "run_ns": one.run,
+        "instruction_ns": one.instruction,
+        "call_ns": one.call,
+        "byte_ns": one.byte,
+        "fewest_nodes": one.fewest_nodes,
+        "least_work": one.least_work,
+    }
 
 
 def _calibration(issues: list[Issue]) -> Calibration | None:

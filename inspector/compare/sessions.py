@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.compare.alignment import GraphAlignment, align_graphs
+from inspector.compare.as_stock import as_stock
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.differences import diff_sessions
 from inspector.compare.event_times import (
@@ -49,11 +50,13 @@ from inspector.compare.weighing import unrelated
 from inspector.compare.weights import recorded_weights, weight_changes
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
-from inspector.jobs.measure import Measurement
+from inspector.jobs.measure import Measurement, ProgramTimes
 from inspector.join.record_maps import edge_graph
 from inspector.memory.measured import PHASES, STEADY
 from inspector.numerics.report import GapReport
 from inspector.profile.methods import unit_assumed
+from inspector.recipes.compile_job import EXECUTORCH
+from inspector.roofline.call_costs import STOCK, THIS, device_target
 from inspector.trace.timing import is_time
 from inspector.units import format_share
 
@@ -249,6 +252,8 @@ class _Comparing:
                 places(self._sessions, "timeline", method),
             )
         )
+        ran = [_target(program) for program in found.programs]
+        self._summary += as_stock(self._sessions, method, values, ran)
 
     def _times(
         self,
@@ -266,6 +271,8 @@ class _Comparing:
         self._summary.append(
             Delta("time", "recorded runs", "ms", values, LESS, method, note=note, places=where)
         )
+        if all(each is None or each.time.bare is not None for each in times):
+            self._summary += as_stock(self._sessions, method, values)
         self._operators += operator_rows(method, times)
         self._modules += module_rows(method, times, graphs)
         self._nodes += node_rows(method, times, graphs, alignments)
@@ -324,6 +331,13 @@ class _Comparing:
                 ComparePlace(number, view, method, first.new_node if first is not None else "")
             )
         return tuple(found)
+
+
+def _target(program: ProgramTimes) -> str:
+    """Return the target that measured a program."""
+    if program.job.device:
+        return device_target(program.job.device)
+    return STOCK if program.job.toolchain == EXECUTORCH else THIS
 
 
 def _problems(

@@ -21,10 +21,11 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import Arena, analyse_memory
 from inspector.profile.methods import time_of
+from inspector.roofline.call_costs import usual_costs
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import part_title, stored_users, users_of, users_text
-from inspector.units import format_bytes, format_share, plural
+from inspector.units import format_bytes, format_share, format_time, plural
 from schema.dtypes.scalar_type import known_nbytes
 from schema.program import ProgramFile, instructions
 from schema.program import model as m
@@ -160,7 +161,11 @@ def _scattered(session: Session, entry: MethodDelegation) -> list[Finding]:
         f"{count} delegates hold {entry.compute_delegated / count:.1f} computing nodes each"
         " on average"
     )
+    costs = usual_costs()
     detail = "every boundary costs a call, and often a copy"
+    if costs is not None:
+        called = format_time(costs.call * count)
+        detail += f": {count} calls take {called} on the {costs.where}, as measured here"
     return [
         Finding(
             Tone.WARN,

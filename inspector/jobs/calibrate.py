@@ -22,6 +22,23 @@ class CalibrateJob:
     seconds: float = 0.03
 
 
+@dataclass(frozen=True, slots=True)
+class CallCostsJob:
+    """A request to measure what calls cost on a target, with small programs.
+
+    Attributes:
+        toolchain: of the runtime, empty for ours
+        python: the interpreter with it, empty for the current one
+        device: name of the device, empty for this machine
+        blocks: of each program
+    """
+
+    toolchain: str = ""
+    python: str = ""
+    device: str = ""
+    blocks: int = 7
+
+
 def usual_job(threads: int | None = None) -> CalibrateJob:
     """Return the request for one thread, one a core, and those asked for."""
     counts = {1, usable_cores(), *((threads,) if threads else ())}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import EditTarget, TargetKind, edit_named, edit_that_takes
-from inspector.units import format_bytes, plural
+from inspector.roofline.call_costs import CallCosts
+from inspector.units import format_bytes, format_time, plural
 from schema.etrecord.parts.verdicts import Verdict
 
 _MOST_NODES = 8  # limit of nodes added together
@@ -27,6 +28,8 @@ class Suggestion:
         job: with all of them applied
         boundaries: reduction in number
         saved_bytes: reduction of the bytes that cross boundaries; None if a size is unknown
+        saved_ns: what calls and layout changes of a run cost less; None if their cost is unknown
+        target: where that was measured, empty if unknown
     """
 
     text: str
@@ -35,6 +38,8 @@ class Suggestion:
     job: CompileJob
     boundaries: int
     saved_bytes: int | None
+    saved_ns: float | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,14 @@ class _Candidate:
 
 
 def suggestions_of(
-    job: CompileJob, preview: Callable[[CompileJob], Preview]
+    job: CompileJob, preview: Callable[[CompileJob], Preview], costs: CallCosts | None = None
 ) -> tuple[Suggestion, ...]:
     """Return changes that reduce boundaries, the best first.
 
     Args:
         job: to change
         preview: returns the delegation of a job
+        costs: of calls on the target; a change that costs more there is left out
     """
     base = preview(job)
     found: list[Suggestion] = []
@@ -70,10 +76,41 @@ def suggestions_of(
             changed = job
             for name, target in candidate.edits:
                 changed = edit_named(name).apply(changed, target)
-            tried = _tried(candidate, method, changed, base, preview) if changed != job else None
+            if changed == job:
+                continue
+            new = preview(changed)
+            tried = _tried(candidate, method, changed, base, new)
+            if tried is not None and costs is not None:
+                tried = _weighed(tried, shown, new.methods[method], costs)
             if tried is not None:
                 found.append(tried)
-    return tuple(sorted(found, key=lambda one: (-(one.saved_bytes or 0), -one.boundaries)))
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(one: Suggestion) -> tuple[float, int, int]:
+    return -(one.saved_ns or 0.0), -(one.saved_bytes or 0), -one.boundaries
+
+
+def _weighed(
+    one: Suggestion, old: MethodPreview, new: MethodPreview, costs: CallCosts
+) -> Suggestion | None:
+    """Return a suggestion with what it saves on a target, None if it saves nothing there."""
+    saved = cost_of_calls(old, costs) - cost_of_calls(new, costs)
+    if saved <= 0:
+        return None
+    text = f"{one.text}, {format_time(saved)} of calls and copies a run on the {costs.where}"
+    return replace(one, text=text, saved_ns=saved, target=costs.where)
+
+
+def cost_of_calls(shown: MethodPreview, costs: CallCosts) -> float:
+    """Return what calls and layout changes of a run cost, in nanoseconds."""
+    moved = [
+        (value.nbytes or 0) * value.layout_copies
+        for boundary in shown.boundaries
+        for value in boundary.values
+    ]
+    outside = len(shown.nodes) - shown.delegated
+    return costs.instruction * outside + costs.boundary(len(shown.partitions), sum(moved))
 
 
 def _tried(
@@ -81,9 +118,9 @@ def _tried(
     method: str,
     changed: CompileJob,
     base: Preview,
-    preview: Callable[[CompileJob], Preview],
+    new: Preview,
 ) -> Suggestion | None:
-    found = preview(changed).against(base)[method]
+    found = new.against(base)[method]
     saved = None if found.copied_bytes is None else -found.copied_bytes
     if found.boundaries >= 0 or (saved is not None and saved < 0):
         return None

@@ -151,6 +151,14 @@ JOBS: tuple[JobKind, ...] = (
         result="inspector.roofline.calibration:Calibration",
     ),
     JobKind(
+        "calibrate_calls",
+        "measuring calls",
+        "inspector.jobs.calibrate:CallCostsJob",
+        "inspector.worker.calibrating_calls:work",
+        EXECUTES,
+        result="inspector.roofline.call_costs:CallCosts",
+    ),
+    JobKind(
         "plan",
         "planning memory",
         "inspector.jobs.planning:PlanJob",

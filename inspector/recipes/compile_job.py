@@ -177,10 +177,21 @@ class Rules:
     )
     min_nodes: int = option(
         1,
-        "smallest number of nodes in a partition; smaller ones are not delegated",
+        "smallest number of nodes in a partition; smaller ones are not delegated; auto: as many as"
+        " cost what a delegate call does on the calibrated target (etscope roofline"
+        " --calibrate-calls), auto:TARGET for another of them",
         flag="min-nodes",
+        metavar="N|auto",
+        group=PARTITION,
+        automatic=True,
+    )
+    min_work: int | None = option(
+        None,
+        "FLOPs from which a partition may be smaller than --min-nodes",
+        flag="min-work",
         metavar="N",
         group=PARTITION,
+        empty="none",
     )
     max_partitions: int | None = option(
         None,

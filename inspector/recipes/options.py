@@ -51,6 +51,7 @@ class Option:
         names: what its values name
         values: allowed values of ``NAME=…``; empty allows any
         more: what the command line also takes beside ``choices``, empty for nothing
+        automatic: whether the command line also takes ``auto``, which it replaces by a value
     """
 
     help: str
@@ -64,6 +65,7 @@ class Option:
     names: FieldNames = FieldNames.NOTHING
     values: tuple[str, ...] = ()
     more: str = ""
+    automatic: bool = False
 
 
 def option(  # noqa: PLR0913 - as many as an Option has
@@ -80,10 +82,12 @@ def option(  # noqa: PLR0913 - as many as an Option has
     names: FieldNames = FieldNames.NOTHING,
     values: tuple[str, ...] = (),
     more: str = "",
+    automatic: bool = False,
 ) -> Any:  # noqa: ANN401 - stands for a value of the field's type
     """Return a field of a dataclass with an ``Option``; ``...`` for a required field."""
     shown = f"NAME={pair}" if pair else metavar
-    found = Option(help, flag, shown, choices, label, pair, empty, group, names, values, more)
+    texts = (label, pair, empty, group, names, values, more, automatic)
+    found = Option(help, flag, shown, choices, *texts)
     metadata = {_KEY: found}
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 

@@ -91,23 +91,33 @@ class Calibration:
 
     def age_days(self, now: datetime | None = None) -> float:
         """Return how long ago it was measured, infinite for an invalid date."""
-        try:
-            date = datetime.fromisoformat(self.date)
-        except ValueError:
-            return float("inf")
-        aware = date if date.tzinfo is not None else date.replace(tzinfo=timezone.utc)
-        return ((now or datetime.now(timezone.utc)) - aware).total_seconds() / 86400
+        return age_days(self.date, now)
 
     @property
     def stale(self) -> bool:
         """Return whether it should be measured again."""
-        return self.age_days() > STALE_DAYS
+        return is_stale(self.date)
 
     @property
     def described(self) -> str:
         """Return the machine, the date and torch in words."""
         again = f", {self.age_days():.0f} days old: calibrate again" if self.stale else ""
         return f"{self.machine}, torch {self.torch}, measured {self.date[:10]}{again}"
+
+
+def age_days(date: str, now: datetime | None = None) -> float:
+    """Return how long ago a date was, infinite for an invalid one."""
+    try:
+        then = datetime.fromisoformat(date)
+    except ValueError:
+        return float("inf")
+    aware = then if then.tzinfo is not None else then.replace(tzinfo=timezone.utc)
+    return ((now or datetime.now(timezone.utc)) - aware).total_seconds() / 86400
+
+
+def is_stale(date: str) -> bool:
+    """Return whether what was measured at a date should be measured again."""
+    return age_days(date) > STALE_DAYS
 
 
 def _best(ceilings: Iterable[Ceiling], threads: int, what: tuple[str, ...]) -> Ceiling | None:
@@ -121,8 +131,13 @@ def calibration_file(machine: Machine | None = None, torch: str | None = None) -
     release = torch_release() if torch is None else torch
     key = json.dumps([one.cpu, one.cores, one.system, release])
     name = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return calibration_folder() / f"calibration-{name}.json"
+
+
+def calibration_folder() -> Path:
+    """Return the folder with what was measured, that of the user's caches."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "etscope" / f"calibration-{name}.json"
+    return cache / "etscope"
 
 
 def load_calibration() -> Calibration | None:

@@ -52,20 +52,20 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
     """
     if isinstance(job, RunJob) and job.sweep_threads:
         return resolved("inspector.worker.thread_sweep:run_with_best_threads")(
-            job, task, _measured, work
+            job, task, measured, work
         )
     if isinstance(job, RunJob) and job.device:
         return resolved("inspector.worker.device_run:work")(job, task)
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
     if isinstance(job, MeasureJob):
-        return _measured(job, task)
+        return measured(job, task)
     if isinstance(job, StepJob) and task.command is not None:
         return step_live(job, task.notify, task.command)
     return execute(job, task)
 
 
-def _measured(job: MeasureJob, task: Task) -> dict[str, Any]:
+def measured(job: MeasureJob, task: Task) -> dict[str, Any]:
     """Measure programs side by side, on this machine or on a device.
 
     Raises: ToolchainError for programs of several toolchains; errors of the one that measures

@@ -108,5 +108,10 @@ def measure_with_executorch(job: MeasureJob, task: Task) -> dict[str, Any]:
                 tool = stack.enter_context(closing(Interpreter(interpreter(each.python))))
                 programs.append(_StockBlocks(each, given, folder, tool))
         measure_in_turns(job, programs, task.notify, task.stop.is_asked)
-        torch = next((one.versions["torch"] for one in programs if one.versions), "")
-    return {"etscope": __version__, "torch": torch}
+        nothing: Mapping[str, str] = {}
+        versions = next((one.versions for one in programs if one.versions), nothing)
+    return {
+        "etscope": __version__,
+        "torch": versions.get("torch", ""),
+        "executorch": versions.get("executorch", ""),
+    }

@@ -11,6 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.numerics.report import GapReport
+from inspector.roofline.call_costs import THIS
 from schema.program import ProgramFile
 
 MEASURED = ("pte", "ptd", "bpte")
@@ -34,6 +35,7 @@ class Evidence:
         times: of each method, blocks of runs that were measured here; None for those of the trace
         gap: the numeric gap, None while it is not asked for
         evaluation: figures on a data set, None while they are not asked for
+        ran: target that measured ``times``
     """
 
     session: Session
@@ -42,6 +44,7 @@ class Evidence:
     times: Mapping[str, Blocks] | None = None
     gap: GapReport | None = None
     evaluation: VariantFigures | None = None
+    ran: str = THIS
 
     def methods(self) -> tuple[str, ...]:
         """Return the methods that are judged."""

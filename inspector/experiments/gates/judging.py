@@ -115,7 +115,7 @@ def judge_requirement(
 
 
 def _judge_times(one: Requirement, evidence: Evidence, baseline: Evidence) -> Judgement:
-    ratio = latency_ratio(evidence, baseline)
+    ratio = latency_ratio(evidence, baseline, one.metric)
     verdict = ratio.verdict
     found = FoundValue(verdict.new, ratio.words, f"method {ratio.method}")
     met = one.holds(ratio.value)

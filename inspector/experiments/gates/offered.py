@@ -24,6 +24,7 @@ class OfferedMetric:
 
 _FIRST = (
     OfferedMetric("latency.mean", "mean time of the steady runs"),
+    OfferedMetric("latency.stock", "median time with the calls of the stock runtime"),
     OfferedMetric("latency", "median time of a run"),
     OfferedMetric("size", "bytes of the program and its data files"),
     OfferedMetric("arena", "sum of the planned buffers"),

@@ -10,10 +10,11 @@ import numpy as np
 
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
-from inspector.experiments.gates.requirement import LATENCY
+from inspector.experiments.gates.requirement import LATENCY, LATENCY_MEAN, LATENCY_STOCK
 from inspector.files.session import Session
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import analyse_profile, unit_assumed
+from inspector.roofline.as_target import ExchangedCalls, exchanged_calls
 from inspector.trace.run_times import RunTimes, steady_words
 from inspector.units import plural
 
@@ -62,7 +63,7 @@ def time_of_runs(metric: str, times: Sequence[float]) -> tuple[float, str]:
     Units: ms
     """
     runs = plural(len(times), "run")
-    if metric == LATENCY:
+    if metric != LATENCY_MEAN:
         return float(np.median(times)), f"median of {runs}"
     found = RunTimes(tuple(times))
     return found.mean, f"mean of {steady_words(found)}"
@@ -81,6 +82,8 @@ def latency(metric: str, evidence: Evidence) -> FoundValue:
     """
     bare = _headlines(evidence) if metric != LATENCY else {}
     times = _times(evidence, bare)
+    if metric == LATENCY_STOCK:
+        return _as_stock(evidence, {**times, **{name: [each] for name, each in bare.items()}})
     runs = {
         name: bare.get(name) or [time for block in blocks for time in block]
         for name, blocks in times.items()
@@ -97,6 +100,38 @@ def latency(metric: str, evidence: Evidence) -> FoundValue:
     return FoundValue(known[worst], words, _judged(worst, known))
 
 
+def _as_stock(evidence: Evidence, times: Mapping[str, Blocks]) -> FoundValue:
+    """Return the median of the slowest method with the calls of the stock runtime."""
+    moved = {name: _exchanged(evidence, name, blocks) for name, blocks in times.items()}
+    known = {
+        name: time_of_runs(LATENCY, [time for block in blocks for time in block])[0]
+        for name, (blocks, _) in moved.items()
+    }
+    worst = max(known, key=lambda name: known[name])
+    return FoundValue(known[worst], moved[worst][1].words, _judged(worst, known))
+
+
+def _exchanged(
+    evidence: Evidence, method: str, blocks: Blocks
+) -> tuple[list[list[float]], ExchangedCalls]:
+    """Return the times of runs with the calls of the stock runtime.
+
+    Raises: MissingError
+    """
+    ran = "" if evidence.times is None else evidence.ran
+    name = method
+    if method == UNKNOWN and len(evidence.session.methods) == 1:
+        name = evidence.session.methods[0]
+    found = exchanged_calls(evidence.session, name, ran)
+    if found is None:
+        raise MissingError(
+            f"{LATENCY_STOCK} needs the program and the costs of calls on the runtime that ran"
+            f" {evidence.what} and on the stock one: etscope roofline FILES… --calibrate-calls,"
+            " and with --toolchain executorch"
+        )
+    return [[found.taken_ms(time) for time in block] for block in blocks], found
+
+
 def _headlines(evidence: Evidence) -> dict[str, tuple[float, ...]]:
     """Return the runs without a trace that are known beside the traces, by method."""
     if evidence.times is not None:
@@ -105,12 +140,17 @@ def _headlines(evidence: Evidence) -> dict[str, tuple[float, ...]]:
     return {time.method or UNKNOWN: time.bare.times for time in times if time.bare is not None}
 
 
-def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:
+def latency_ratio(evidence: Evidence, baseline: Evidence, metric: str = LATENCY) -> Ratio:
     """Return the latency as a multiple of the baseline's, the worst of the methods of both.
 
     Raises: MissingError
     """
     new, old = _times(evidence), _times(baseline)
+    if metric == LATENCY_STOCK:
+        new, old = (
+            {name: _exchanged(side, name, blocks)[0] for name, blocks in times.items()}
+            for side, times in ((evidence, new), (baseline, old))
+        )
     shared = [name for name in new if name in old]
     if not shared and len(new) == len(old) == 1:  # a lone trace does not name its method
         return _ratio(next(iter(new)), next(iter(new.values())), next(iter(old.values())))
