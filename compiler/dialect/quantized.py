@@ -19,6 +19,10 @@ _EMBEDDING = (
     "Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, "
     "int weight_quant_max, Tensor indices"
 )
+_MIXED = (
+    "Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, "
+    "ScalarType? dtype=None"
+)
 _SUM = ", ".join(
     f"Tensor {name}, float {name}_scale, int {name}_zero_point, int {name}_quant_min, "
     f"int {name}_quant_max"
@@ -37,6 +41,8 @@ for _schema in (
     f"embedding_4bit.out({_EMBEDDING}, {_OUT}",
     f"embedding_2bit({_EMBEDDING}) -> Tensor",
     f"embedding_2bit.out({_EMBEDDING}, {_OUT}",
+    f"mixed_linear({_MIXED}) -> Tensor",
+    f"mixed_linear.out({_MIXED}, {_OUT}",
     f"quantize_per_tensor.out(Tensor input, float scale, int zero_point, {_QUANTIZE}, {_OUT}",
     f"quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, {_QUANTIZE}, "
     f"{_OUT}",
@@ -138,16 +144,45 @@ def _embedding_2bit(weight: torch.Tensor, *rest: Any) -> torch.Tensor:  # noqa: 
     return _embedding(unpacked(weight, 2), *rest)
 
 
+def _mixed_linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    weight_scales: torch.Tensor,
+    weight_zero_points: torch.Tensor | None,
+    dtype: torch.dtype | None = None,
+) -> Any:  # noqa: ANN401 - a tensor
+    del weight_zero_points  # the kernel supports none
+    grouped = weight.float().reshape(weight.shape[0], -1, weight.shape[1] // _groups(weight_scales))
+    real = grouped * weight_scales.float().reshape(weight.shape[0], -1, 1)
+    linear: Any = torch.nn.functional.linear
+    return linear(x, real.reshape(weight.shape).to(x.dtype)).to(dtype or x.dtype)
+
+
+def _groups(scales: torch.Tensor) -> int:
+    return scales.shape[1] if scales.dim() == 2 else 1
+
+
+def bits_of(rows: torch.Tensor) -> int:
+    """Return the smallest packed bit width that holds the values of a table."""
+    if rows.dtype != torch.int8 or not rows.numel():
+        return 8
+    low, high = int(rows.min()), int(rows.max())
+    fits = (b for b in (2, 4) if -(1 << b - 1) <= low and high < 1 << b - 1)
+    return next((bits for bits in fits if rows.shape[1] % (8 // bits) == 0), 8)
+
+
 _SHIFTS: dict[int, tuple[int, ...]] = {4: (4, 0), 2: (0, 2, 4, 6)}
 for _name, _function in (
     ("add", _add),
     ("embedding_byte", _embedding),
     ("embedding_4bit", _embedding_4bit),
     ("embedding_2bit", _embedding_2bit),
+    ("mixed_linear", _mixed_linear),
 ):
     _library.impl(_name, _function, "CompositeExplicitAutograd")
 own_packets: Any = getattr(torch.ops, NAMESPACE)
 ADD: Any = own_packets.add.default
+MIXED_LINEAR: Any = own_packets.mixed_linear.default
 # by bits per value in the file
 EMBEDDINGS: dict[int, Any] = {
     8: own_packets.embedding_byte.default,

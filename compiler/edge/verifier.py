@@ -184,6 +184,8 @@ class _Checks:
         fault = self._of_operator.get(target)
         if fault is None:
             fault = self._of_operator[target] = self.operator_fault(target)
+        if fault and target.op is aten.linear.default and _looks_up_weight(node):
+            fault = ""
         return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
 
     def operator_fault(self, target: EdgeOp) -> str:
@@ -245,6 +247,13 @@ class _Checks:
             f"{target.name()} supports contiguous tensors only, one of its inputs has strides "
             f"{tuple(odd.stride())}; copy it with dim_order_ops::_to_dim_order_copy"
         )
+
+
+def _looks_up_weight(node: Node) -> bool:
+    """Return whether a linear layer reads its weight from a packed table: quantization fusion."""
+    weight = node.args[1]
+    target: Any = weight.target if isinstance(weight, Node) else None
+    return isinstance(target, EdgeOp) and target.namespace == "quantized_decomposed"
 
 
 def _fault_of_other(target: Any) -> str:  # noqa: ANN401

@@ -16,6 +16,7 @@ from runtime.errors import invalid_argument
 from runtime.kernels.rule import Rule, result
 
 Tensor = torch.Tensor
+_BYTE = 8
 _OUT = "Tensor(a!) out) -> Tensor(a!)"
 _PARAMS = "Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
 _EMBEDDING = (
@@ -183,26 +184,26 @@ def _add(
     return _quantize(left + right, out_scale, out_zero, out_low, out_high, a.dtype)
 
 
-def _grouped(weight: Tensor, scales: Tensor, zeros: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Return scales and zero points repeated over the columns of a weight."""
+def _real_rows(rows: Tensor, scales: Tensor, zeros: Tensor | None) -> Tensor:
+    """Return rows as floats; each has a scale, and a zero point, for each of its groups."""
+    count, columns = rows.shape
     groups = scales.shape[1] if scales.dim() == 2 else 1
-    if weight.shape[1] % groups:
-        raise invalid_argument(f"{weight.shape[1]} columns in {groups} groups")
-    width = weight.shape[1] // groups
-
-    def spread(entry: Tensor) -> Tensor:
-        return entry.reshape(-1, groups).repeat_interleave(width, 1)
-
-    return spread(scales), None if zeros is None else spread(zeros)
+    if columns % groups:
+        raise invalid_argument(f"{columns} columns in {groups} groups")
+    found = rows.float().reshape(count, groups, columns // groups)
+    if zeros is not None:
+        found = found - zeros.float().reshape(count, groups, 1)
+    return (found * scales.float().reshape(count, groups, 1)).reshape(count, columns)
 
 
-def _looked_up(weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor) -> Tensor:
-    scale, zero = _grouped(weight, scales, zeros)
+def _looked_up(
+    weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor, bits: int
+) -> Tensor:
     flat = indices.reshape(-1).long()
-    rows = weight[flat].float()
-    if zero is not None:
-        rows = rows - zero[flat].float()
-    return (rows * scale[flat].float()).reshape(*indices.shape, weight.shape[1])
+    rows = weight[flat]  # only these are unpacked
+    rows = rows if bits == _BYTE else _unpacked(rows, bits)
+    real = _real_rows(rows, scales[flat], None if zeros is None else zeros[flat])
+    return real.reshape(*indices.shape, rows.shape[1])
 
 
 def _embedding_byte(
@@ -214,17 +215,18 @@ def _embedding_byte(
     indices: Tensor,
     *,
     dtype: torch.dtype | None = None,
+    bits: int = _BYTE,
 ) -> Tensor:
     del low, high
-    return _looked_up(weight, scales, zeros, indices).to(dtype or scales.dtype)
+    return _looked_up(weight, scales, zeros, indices, bits).to(dtype or scales.dtype)
 
 
 def _unpacked(weight: Tensor, bits: int) -> Tensor:
     """Unpack columns: within a byte the lowest bits come last for 4 bits, first for 2."""
     mask, half = (1 << bits) - 1, 1 << (bits - 1)
-    raw = weight.view(torch.uint8).to(torch.int64)
+    raw = weight.view(torch.uint8)
     shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
-    parts = [((raw >> shift) & mask) - half for shift in shifts]
+    parts = [((raw >> shift) & mask).to(torch.int8) - half for shift in shifts]
     return torch.stack(parts, -1).reshape(weight.shape[0], -1)
 
 
@@ -237,7 +239,7 @@ def _embedding_4bit(
     indices: Tensor,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return _embedding_byte(_unpacked(weight, 4), scales, zeros, low, high, indices, dtype=dtype)
+    return _embedding_byte(weight, scales, zeros, low, high, indices, dtype=dtype, bits=4)
 
 
 def _embedding_2bit(
@@ -249,7 +251,7 @@ def _embedding_2bit(
     indices: Tensor,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return _embedding_byte(_unpacked(weight, 2), scales, zeros, low, high, indices, dtype=dtype)
+    return _embedding_byte(weight, scales, zeros, low, high, indices, dtype=dtype, bits=2)
 
 
 def _mixed_mm(values: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor | None) -> Tensor:
@@ -265,8 +267,7 @@ def _mixed_linear(
     dtype: torch.dtype | None = None,
 ) -> Any:  # noqa: ANN401 - a tensor
     del zeros
-    scale, _ = _grouped(weight, scales, None)
-    real = (weight.float() * scale.float()).to(values.dtype)
+    real = _real_rows(weight, scales, None).to(values.dtype)
     return torch.nn.functional.linear(values, real).to(dtype or values.dtype)
 
 

@@ -19,6 +19,7 @@ import torch.ao.quantization.fx._decomposed as _decomposed
 from compiler.dialect import quantized
 from compiler.dialect.dim_order import TO_DIM_ORDER_COPY
 from compiler.dialect.ops import edge_op, ops
+from compiler.interface.external_weights import mark_for_folded
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.lineage import inherit
 from compiler.untyped import aten
@@ -38,7 +39,7 @@ _RESULTS = (torch.float32, torch.float16)  # dtypes that the runtime's kernels p
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class QuantizedTable:
     """Quantized values, scales and zero points of a graph, and the range of the values."""
 
     rows: Node
@@ -62,19 +63,18 @@ def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) ->
         return False
     if built.dtype not in _RESULTS or places.meta["val"].dtype != torch.int64:
         return False
-    whole = _bare(given, (built.dtype,))
-    table = _by_channel(whole) or _by_steps(whole, (torch.float32, built.dtype))
-    if table is None or [*table.rows.meta["val"].shape] != [*given.meta["val"].shape]:
+    table = _table(given, built.dtype)
+    if table is None:
         return False
     known = _known(table, values, built.dtype)
     if known is not None:
-        op, first = _constant(module, node, table, known)
+        op, first = constant_table(module, node, table, known)
     elif built.dtype == torch.float32 and table.scales.meta["val"].dim() == 1:
         zeros = None if table.zeros is None else _as_float(module.graph, node, table.zeros)
         op, first = quantized.EMBEDDINGS[8], (table.rows, table.scales, zeros)
     else:
         return False
-    low, high = _bounds(op, table)
+    low, high = operator_bounds(op, table)
     with module.graph.inserting_before(node):
         fused = module.graph.call_function(edge_op(op), (*first, low, high, places))
     inherit(fused, node.meta)
@@ -83,7 +83,30 @@ def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) ->
     return True
 
 
-def _by_channel(given: Node) -> _Table | None:
+def known_table(
+    given: Node, values: Values
+) -> tuple[QuantizedTable, tuple[torch.Tensor, ...]] | None:
+    """Return the table that a node dequantizes, and its tensors, if all are constants.
+
+    Args:
+        given: the dequantized table
+        values: of placeholders, by name
+    """
+    dtype = given.meta["val"].dtype
+    table = _table(given, dtype) if dtype in _RESULTS else None
+    known = None if table is None else _known(table, values, dtype)
+    return None if table is None or known is None else (table, known)
+
+
+def _table(given: Node, dtype: torch.dtype) -> QuantizedTable | None:
+    whole = _bare(given, (dtype,))
+    table = _by_channel(whole) or _by_steps(whole, (torch.float32, dtype))
+    if table is None or [*table.rows.meta["val"].shape] != [*given.meta["val"].shape]:
+        return None
+    return table
+
+
+def _by_channel(given: Node) -> QuantizedTable | None:
     if given.target is not _ROWS:
         return None
     rows, scales, zeros, axis, low, high = given.args[:6]
@@ -91,10 +114,10 @@ def _by_channel(given: Node) -> _Table | None:
         return None
     if scales.meta["val"].dtype != torch.float32 or not _is_table(rows):
         return None
-    return _Table(rows, scales, zeros if isinstance(zeros, Node) else None, low, high)  # pyright: ignore[reportArgumentType] - numbers
+    return QuantizedTable(rows, scales, zeros if isinstance(zeros, Node) else None, low, high)  # pyright: ignore[reportArgumentType] - numbers
 
 
-def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
+def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> QuantizedTable | None:
     """Match ``(values - zero points) * scales``, through views and casts."""
     if product.target is not _MUL or product.meta["val"].dtype not in dtypes:
         return None
@@ -115,7 +138,7 @@ def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
         return None
     low, high = (-128, 127) if rows.meta["val"].dtype == torch.int8 else (0, 255)
     zeros = None if zeros is None else _bare(zeros, _EXACT)
-    return _Table(rows, _bare(scales, dtypes), zeros, low, high)
+    return QuantizedTable(rows, _bare(scales, dtypes), zeros, low, high)
 
 
 def _bare(node: Node, dtypes: Sequence[torch.dtype]) -> Node:
@@ -138,7 +161,9 @@ def _is_column(node: Node, product: Node) -> bool:
     return [*node.meta["val"].shape] == [*shape[:-1], 1] and len(shape) > 1
 
 
-def _known(table: _Table, values: Values, dtype: torch.dtype) -> tuple[torch.Tensor, ...] | None:
+def _known(
+    table: QuantizedTable, values: Values, dtype: torch.dtype
+) -> tuple[torch.Tensor, ...] | None:
     """Return values, scales and zero points by row and group, if all are constants.
 
     Args:
@@ -169,38 +194,32 @@ def _is_small(zeros: torch.Tensor) -> bool:
     return zeros.equal(zeros.round()) and bool((zeros.abs() <= 1024).all())
 
 
-def _constant(
-    module: torch.fx.GraphModule, node: Node, table: _Table, known: tuple[torch.Tensor, ...]
+def constant_table(
+    module: torch.fx.GraphModule, node: Node, table: QuantizedTable, known: tuple[torch.Tensor, ...]
 ) -> tuple[Any, tuple[Any, ...]]:
     """Return the operator for constant values, and its first arguments."""
     rows, scales, *zeros = known
-    bits = _bits(rows)
+    bits = quantized.bits_of(rows)
     given: list[Any] = [table.rows, None, None]
     with module.graph.inserting_before(node):
         if bits < 8:
-            given[0] = _held(module, table.rows, f"packed{bits}", quantized.packed(rows, bits))
-        given[1] = _held(module, table.scales, "scales", scales)
+            given[0] = held_constant(
+                module, table.rows, f"packed{bits}", quantized.packed(rows, bits)
+            )
+        given[1] = held_constant(module, table.scales, "scales", scales)
         if zeros and zeros[0].count_nonzero():
-            given[2] = _held(module, table.zeros or node, "zeros", zeros[0])
+            given[2] = held_constant(module, table.zeros or node, "zeros", zeros[0])
     return quantized.EMBEDDINGS[bits], tuple(given)
 
 
-def _bits(rows: torch.Tensor) -> int:
-    """Return the smallest packed bit width that holds the values."""
-    if rows.dtype != torch.int8 or not rows.numel():
-        return 8
-    low, high = int(rows.min()), int(rows.max())
-    fits = (b for b in (2, 4) if -(1 << b - 1) <= low and high < 1 << b - 1)
-    return next((bits for bits in fits if rows.shape[1] % (8 // bits) == 0), 8)
-
-
-def _held(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor) -> Node:
+def held_constant(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor) -> Node:
     """Return a node for a tensor that becomes a constant of the program."""
     name = f"_quantized_{of.name}_{what}"
     if not hasattr(module, name):
         module.register_buffer(name, value.contiguous())
     built = module.graph.get_attr(name)
-    built.meta["val"] = fake_mode_of([of]).from_tensor(value.contiguous(), static_shapes=True)
+    fake = fake_mode_of([of]).from_tensor(value.contiguous(), static_shapes=True)
+    built.meta.update({"val": fake, **mark_for_folded(of)})
     return built
 
 
@@ -219,6 +238,7 @@ def _as_float(graph: torch.fx.Graph, before: Node, given: Node) -> Node:
     return cast
 
 
-def _bounds(op: Any, table: _Table) -> tuple[int, int]:  # noqa: ANN401 - an operator
+def operator_bounds(op: Any, table: QuantizedTable) -> tuple[int, int]:  # noqa: ANN401 - an operator
+    """Return the range of the values in a table, as its operator takes it."""
     bits = next(bits for bits, known in quantized.EMBEDDINGS.items() if known is op)
     return (table.low, table.high) if bits == 8 else (-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -1,9 +1,9 @@
 """Quantization fusion: operators on quantized tensors instead of dequantized ones.
 
 Only operators that the runtime has a quantized kernel for are fused: the sum of two tensors, with a
-relu too, the embedding, and operators that move values without changing them. The kernel
-of add supports two tensors of one static shape with ranges within 0 and 255, and aborts the process
-otherwise;
+relu too, the embedding, linear layers with constant weights, and operators that move values without
+changing them. The kernel of add supports two tensors of one static shape with ranges within 0 and
+255, and aborts the process otherwise;
 no kernel adds a tensor and a scalar.
 """
 
@@ -19,6 +19,7 @@ from compiler.dialect.ops import edge_op, ops
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.lineage import inherit
 from compiler.passes.standard.quant_embedding import Values, fused_embedding
+from compiler.passes.standard.quant_linear import fused_linear
 from compiler.untyped import aten
 
 Node = torch.fx.Node
@@ -28,6 +29,7 @@ _QUANTIZE = _q.quantize_per_tensor.default
 _DEQUANTIZE = _q.dequantize_per_tensor.default
 _ADD, _RELU = edge_op(aten.add.Tensor), edge_op(aten.relu.default)
 _EMBEDDING = edge_op(aten.embedding.default)
+_PERMUTE = edge_op(aten.permute_copy.default)
 _KERNEL_RANGE = range(256)
 _MOVES = frozenset(
     edge_op(op)
@@ -79,6 +81,8 @@ class QuantFusionPass(PassBase):
 def _fused(module: torch.fx.GraphModule, node: Node, values: Values) -> bool:
     if node.target is _QUANTIZE:
         return _fused_result(module.graph, node)
+    if node.target is _PERMUTE:
+        return fused_linear(module, node, values)
     return node.target is _EMBEDDING and fused_embedding(module, node, values)
 
 
