@@ -180,6 +180,7 @@ def sizes_of_folder(folder: Path) -> tuple[Sizes, Json]:
         content: Any = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise FamilyError(f"{path}: not JSON: {error}") from error
+    content = {**content, **_generation(folder)}
     kind = content.get("model_type", "")
     if kind == "gpt2":
         return _gpt2(content), content
@@ -187,6 +188,19 @@ def sizes_of_folder(folder: Path) -> tuple[Sizes, Json]:
         known = ", ".join(("gpt2", *_DECODERS))
         raise FamilyError(f"{path}: unknown model_type {kind!r}; available: {known}")
     return DecoderSizes(**_DECODERS[kind](content)), content
+
+
+def _generation(folder: Path) -> Json:
+    """Return the first and last tokens of ``generation_config.json``, which a chat needs."""
+    path = folder / "generation_config.json"
+    if not path.is_file():
+        return {}
+    try:
+        found: Any = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise FamilyError(f"{path}: not JSON: {error}") from error
+    names = ("bos_token_id", "eos_token_id")
+    return {name: found[name] for name in names if found.get(name) is not None}
 
 
 def _gpt2(found: Json) -> NanoGptSizes:

@@ -86,6 +86,13 @@ def _add_text(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--ignore-eos", action="store_true", help="go on behind the end of the text"
     )
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a token's name or a text that ends the generation; may be repeated",
+    )
     parser.add_argument("--warmup", action="store_true", help="generate a few tokens before")
     parser.add_argument(
         "--text", default="", metavar="FILE", help="of gap: read by both, token by token"

@@ -54,6 +54,7 @@ def run(options: Namespace) -> Answer:
         num_bos=options.num_bos,
         ignore_eos=options.ignore_eos,
         warmup=options.warmup,
+        stop=tuple(options.stop),
         data_files=files.data,
         threads=options.threads,
         engine=options.engine,

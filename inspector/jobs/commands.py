@@ -176,6 +176,7 @@ def _generate(job: GenerateJob) -> list[str]:
         ("num-bos", job.num_bos or None),
         ("ignore-eos", job.ignore_eos),
         ("warmup", job.warmup),
+        ("stop", job.stop),
         ("ptd", job.data_files),
         ("threads", _unless(job.threads or 1, 1)),
         ("engine", _unless(job.engine, usual.engine)),

@@ -31,6 +31,7 @@ class GenerateJob:
         num_bos: tokens that begin a text, put before the prompt
         ignore_eos: whether generation goes on behind the end of the text
         warmup: whether a few tokens are generated and forgotten before
+        stop: names of tokens that end the text too, or texts that do
         data_files: ``.ptd`` files
         threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines
@@ -49,6 +50,7 @@ class GenerateJob:
     num_bos: int = 0
     ignore_eos: bool = False
     warmup: bool = False
+    stop: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
     threads: int = 1
     engine: str = ENGINES[0]

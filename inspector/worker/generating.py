@@ -40,6 +40,8 @@ def work(job: GenerateJob, task: Task) -> dict[str, Any]:
         seed=job.seed,
         num_bos=job.num_bos,
         ignore_eos=job.ignore_eos,
+        stop=job.stop,
+        chat=job.chat,
     )
     if job.warmup:
         with timed_stage(task.notify, "warm up"):

@@ -14,6 +14,7 @@ from runtime.api import Runtime
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.execution.method import Method
 from runtime.execution.program import Program
+from runtime.llm.stops import StopTexts
 from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
 
 _PREFILL, _DECODE, _FORWARD = "prefill", "decode", "forward"
@@ -31,6 +32,9 @@ class GenerationConfig:
         echo: whether the text begins with the prompt
         num_bos: tokens that begin a text, put before the prompt
         ignore_eos: whether generation goes on behind a token that ends a text
+        stop: names of further tokens that end a text, or texts that do and are not part of it
+        chat: whether the prompt comes from a chat template: special tokens are named in it, and the
+            tokens that end a text are those of the program and of the tokenizer
     """
 
     max_new_tokens: int = -1
@@ -40,6 +44,8 @@ class GenerationConfig:
     echo: bool = False
     num_bos: int = 0
     ignore_eos: bool = False
+    stop: tuple[str, ...] = ()
+    chat: bool = False
 
 
 @dataclass
@@ -70,7 +76,7 @@ class GenerationStats:
         prefill_ms: calls with the prompt
         first_token_ms: from the start to the first token
         calls: of the program, in order
-        ended: end of text, ``length`` or ``stopped``
+        ended: ``end of text``, ``stop text``, ``length`` or ``stopped``
     """
 
     load_ms: float = 0.0
@@ -168,6 +174,11 @@ class TextRunner:
         facts = self._facts
         return int(facts.get("get_max_context_len") or facts.get("get_max_seq_len") or 128)
 
+    @property
+    def rolls(self) -> bool:
+        """Return whether a text may be longer than the context, since the cache wraps."""
+        return bool(self._facts.get("use_rolling_kv_cache"))
+
     def is_loaded(self) -> bool:
         """Return whether the program is loaded."""
         return self._program is not None
@@ -235,16 +246,25 @@ class TextRunner:
         self.load()
         begin = self.begin_token()
         tokens = [] if begin is None else [begin] * config.num_bos
-        tokens += self.tokenizer.encode(prompt)
+        tokens += self.tokenizer.encode(prompt, special=config.chat)
         if config.echo and on_text is not None:
             on_text(prompt)
-        stream = TextStream(self.tokenizer)
+        stream, stops = TextStream(self.tokenizer), StopTexts(config.stop)
 
-        def emit(token: int) -> None:
-            if on_text is not None and (piece := stream.add(token)):
+        def show(piece: str) -> None:
+            if on_text is not None and piece:
                 on_text(piece)
 
-        return self.generate_tokens(tokens, config, emit, on_call)
+        def emit(token: int) -> None:
+            show(stops.add(stream.add(token)))
+            if stops.found:
+                self.stop()
+
+        stats = self.generate_tokens(tokens, config, emit, on_call)
+        show(stops.rest())
+        if stops.found:
+            stats.ended = "stop text"
+        return stats
 
     def generate_tokens(
         self,
@@ -256,7 +276,7 @@ class TextRunner:
         """Generate behind tokens; see ``generate``."""
         self.load()
         self._stopped = False
-        room = self.context - self.position - len(tokens)
+        room = self._room(len(tokens))
         if not tokens or room < 0:
             words = "no tokens" if not tokens else f"{len(tokens)} tokens at {self.position}"
             raise invalid_argument(f"the prompt has {words}, the context {self.context} positions")
@@ -265,8 +285,10 @@ class TextRunner:
         logits = self._forward(list(tokens), _PREFILL, stats, on_call)
         stats.prefill_ms = sum(one.ms for one in stats.calls)
         # The last token needs no place of its own: nothing is computed from it.
-        most = room + 1 if config.max_new_tokens < 0 else min(config.max_new_tokens, room + 1)
-        ends = {} if config.ignore_eos else dict.fromkeys(self.end_tokens())
+        most = room + 1
+        if config.max_new_tokens >= 0:
+            most = config.max_new_tokens if self.rolls else min(config.max_new_tokens, most)
+        ends = self._ends(config)
         stats.ended = "length"
         while len(stats.tokens) < most:
             token = sampler.choose(logits)
@@ -285,6 +307,10 @@ class TextRunner:
                 logits = self._forward([token], _DECODE, stats, on_call)
         return stats
 
+    def _room(self, count: int) -> int:
+        """Return the positions behind a prompt; without an end, one context of them."""
+        return self.context if self.rolls else self.context - self.position - count
+
     def end_tokens(self) -> tuple[int, ...]:
         """Return the tokens that end a text: those of the program, else of the tokenizer."""
         found: Any = self._facts.get("get_eos_ids")
@@ -292,6 +318,13 @@ class TextRunner:
             return self.tokenizer.eos
         listed: list[Any] = list(cast("Any", found)) if isinstance(found, list | tuple) else [found]
         return tuple(int(one) for one in listed)
+
+    def _ends(self, config: GenerationConfig) -> set[int]:
+        named = {token for one in config.stop if (token := self.tokenizer.token(one)) is not None}
+        if config.ignore_eos:
+            return named
+        own = self.tokenizer.eos if config.chat else ()
+        return {*named, *self.end_tokens(), *own}
 
     def begin_token(self) -> int | None:
         """Return the token that begins a text: that of the program, else of the tokenizer."""

@@ -6,8 +6,9 @@ import base64
 import binascii
 import importlib
 import json
+import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -20,7 +21,21 @@ _SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_SPECIAL = ("<|begin_of_text|>", "<|end_of_text|>")
+_SPECIAL = (
+    "<|begin_of_text|>",
+    "<|end_of_text|>",
+    "<|reserved_special_token_0|>",
+    "<|reserved_special_token_1|>",
+    "<|finetune_right_pad_id|>",
+    "<|reserved_special_token_2|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|python_tag|>",
+    *(f"<|reserved_special_token_{at}|>" for at in range(3, 248)),
+)
+_ENDS = ("<|end_of_text|>", "<|eot_id|>", "<|eom_id|>")
 
 
 class TokenizerError(ValueError):
@@ -40,8 +55,17 @@ class Tokenizer(Protocol):
     eos: tuple[int, ...]
     size: int
 
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, without the one that begins it."""
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text, without the one that begins it.
+
+        Args:
+            text: any
+            special: whether names of special tokens in it, as of a chat template, are those tokens
+        """
+        ...
+
+    def token(self, text: str) -> int | None:
+        """Return the token with a name, None without one."""
         ...
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -93,9 +117,15 @@ class ByteTokenizer:
         self.eos: tuple[int, ...] = ()
         self.size = 256
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the bytes."""
+        del special  # there is none
         return list(text.encode("utf-8"))
+
+    def token(self, text: str) -> int | None:
+        """Return the byte that a text is, None for several."""
+        data = text.encode("utf-8")
+        return data[0] if len(data) == 1 else None
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of the bytes."""
@@ -113,8 +143,8 @@ class JsonTokenizer:
             raise TokenizerError(f"{path}: {error}") from error
         beside = _json_beside(path, "tokenizer_config.json")
         self.bos = self._id(beside.get("bos_token"))
-        end = self._id(beside.get("eos_token"))
-        self.eos: tuple[int, ...] = () if end is None else (end,)
+        ends = [self._id(beside.get("eos_token")), *_generation_ends(path)]
+        self.eos: tuple[int, ...] = tuple(dict.fromkeys(one for one in ends if one is not None))
         self.size = int(self._own.get_vocab_size())
 
     def _id(self, token: Any) -> int | None:  # noqa: ANN401 - JSON
@@ -122,9 +152,14 @@ class JsonTokenizer:
         text = held.get("content")
         return self._own.token_to_id(text) if isinstance(text, str) else None
 
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text; special ones in it are always read."""
+        del special
         return list(self._own.encode(text, add_special_tokens=False).ids)
+
+    def token(self, text: str) -> int | None:
+        """Return the token with a name, None without one."""
+        return self._own.token_to_id(text)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
@@ -145,10 +180,20 @@ class SentencePieceTokenizer:
         self.bos = begin if begin >= 0 else None
         self.eos = (end,) if end >= 0 else ()
         self.size = int(self._own.vocab_size())
+        ends = dict.fromkeys((*self.eos, *_generation_ends(path)))
+        self.eos = tuple(one for one in ends if one < self.size)
+        self._special: dict[str, int] = {
+            self._own.IdToPiece(at): at for at in range(self.size) if self._own.IsControl(at)
+        }
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text."""
-        return list(self._own.EncodeAsIds(text))
+        return _with_special(text, self._special if special else {}, self._own.EncodeAsIds)
+
+    def token(self, text: str) -> int | None:
+        """Return the token with a name, None without one."""
+        found = int(self._own.PieceToId(text))
+        return found if self._own.IdToPiece(found) == text else None
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
@@ -168,21 +213,27 @@ class RanksTokenizer:
             except ValueError as error:
                 raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
         special = {name: len(ranks) + at for at, name in enumerate(_SPECIAL)}
+        self._special = special
         self._own: Any = library.Encoding(
             path.stem, pat_str=_SPLIT, mergeable_ranks=ranks, special_tokens=special
         )
         self.bos: int | None = special[_SPECIAL[0]]
-        self.eos: tuple[int, ...] = (special[_SPECIAL[1]],)
+        self.eos: tuple[int, ...] = tuple(special[name] for name in _ENDS)
         self.size = int(self._own.n_vocab)
 
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; special tokens in it are text."""
-        return list(self._own.encode(text, disallowed_special=()))
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text."""
+        allowed = "all" if special else set[str]()
+        return list(self._own.encode(text, allowed_special=allowed, disallowed_special=()))
+
+    def token(self, text: str) -> int | None:
+        """Return the token with a name, None without one."""
+        return self._special.get(text)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
-        known = [one for one in tokens if 0 <= one < self.size]
-        return str(self._own.decode(known))
+        first = self.size - len(self._special)
+        return str(self._own.decode([one for one in tokens if 0 <= one < first]))
 
 
 class Llama2cTokenizer:
@@ -197,8 +248,15 @@ class Llama2cTokenizer:
         self.eos: tuple[int, ...] = (2,)
         self.size = len(self._words)
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text: characters, or bytes, of which the best pairs merge."""
+        return _with_special(text, _LLAMA2C_SPECIAL if special else {}, self._merged)
+
+    def token(self, text: str) -> int | None:
+        """Return the token with a name, None without one."""
+        return _LLAMA2C_SPECIAL.get(text, self._ids.get(text.encode()))
+
+    def _merged(self, text: str) -> list[int]:
         words = self._words or []
         found: list[int] = []
         for letter in f" {text}" if text else "":
@@ -219,6 +277,32 @@ class Llama2cTokenizer:
         words = self._words or []
         parts = [_llama2c_piece(words[one][0]) for one in tokens if 2 < one < len(words)]
         return b"".join(parts).decode("utf-8", "replace").removeprefix(" ")
+
+
+_LLAMA2C_SPECIAL = {"<s>": 1, "</s>": 2}
+
+
+def _with_special(
+    text: str, special: Mapping[str, int], encode: Callable[[str], Sequence[int]]
+) -> list[int]:
+    """Return the tokens of a text between special ones that it names."""
+    if not special:
+        return list(encode(text))
+    longest = sorted(special, key=len, reverse=True)
+    parts = re.split(f"({'|'.join(map(re.escape, longest))})", text)
+    return [
+        token
+        for part in parts
+        if part
+        for token in ([special[part]] if part in special else encode(part))
+    ]
+
+
+def _generation_ends(path: Path) -> list[int]:
+    """Return the tokens that end a text by ``generation_config.json`` beside a tokenizer."""
+    found: Any = _json_beside(path, "generation_config.json").get("eos_token_id")
+    listed = cast("list[Any]", found) if isinstance(found, list) else [found]
+    return [one for one in listed if isinstance(one, int)]
 
 
 def _llama2c_piece(word: bytes) -> bytes:
