@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.emit.constants import TensorSegment
 from compiler.errors import CompileError
+from compiler.interface.external_weights import mark_behind
 from compiler.memory.specs import raw_bytes, spec_of
 from schema.flat_tensor import FlatTensor, encode_parts
 from schema.flat_tensor.model import Entry, FileSegment, TensorLayout
@@ -30,7 +32,7 @@ def external_tags(
     Args:
         program: the edge program
         constants: True for all, False for none, or a function that returns the file of a
-            placeholder or None
+            placeholder or None; ``mark_behind`` also moves what was folded of marked weights
         trained: whether parameters with a gradient among the outputs are stored in the default file
     """
     signature = program.graph_signature
@@ -38,9 +40,10 @@ def external_tags(
     gradient = getattr(OutputKind, "GRADIENT_TO_PARAMETER", None)
     learned = {spec.target for spec in signature.output_specs if spec.kind == gradient}
     tags: dict[str, str] = {}
+    folded = (InputKind.CONSTANT_TENSOR,) if constants is mark_behind else ()
     for node in program.graph.nodes:
         spec = kinds.get(node.name)
-        if spec is None or spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER):
+        if spec is None or spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, *folded):
             continue
         tag = constants(node) if callable(constants) else DEFAULT_TAG if constants else None
         if tag is None and trained and spec.target in learned:
@@ -48,6 +51,18 @@ def external_tags(
         if tag is not None:
             tags[node.name] = tag
     return tags
+
+
+def external_name(spec: Any, tensor: torch.Tensor) -> str:  # noqa: ANN401 - an InputSpec
+    """Return the name of a constant in its file: its own, or of a folded one that of its content.
+
+    Folded constants are numbered, which would name other tensors in a program that shares the file.
+    """
+    if spec.kind != InputKind.CONSTANT_TENSOR:
+        return spec.target
+    shape = "x".join(map(str, tensor.shape))
+    digest = hashlib.sha256(raw_bytes(tensor)).hexdigest()
+    return f"{digest}_{str(tensor.dtype).removeprefix('torch.')}_{shape}"
 
 
 @dataclass

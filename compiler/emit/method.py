@@ -17,7 +17,7 @@ from compiler.dialect.out_variants import Formal, OutVariant, find_out_variant, 
 from compiler.emit.constants import TensorSegment, on_cpu
 from compiler.emit.containers import tree_spec_string
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
-from compiler.emit.external import ExternalStore
+from compiler.emit.external import ExternalStore, external_name
 from compiler.emit.frames import frames_of
 from compiler.emit.origins import Homes, note_delegate
 from compiler.emit.values import ValueBuilder, scalar_value
@@ -268,8 +268,9 @@ class _Emission:
         if self.steps.is_state(node):
             self._state(node, spec.target, data)
         elif tag is not None:
-            self.stores.external.add(tag, spec.target, data)
-            self._tensor((node, 0), 0, _extra(spec.target, _EXTERNAL))
+            name = external_name(spec, data)
+            self.stores.external.add(tag, name, data)
+            self._tensor((node, 0), 0, _extra(name, _EXTERNAL))
         else:
             self._tensor((node, 0), self.stores.constants.add(data))
 

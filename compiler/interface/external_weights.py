@@ -38,6 +38,22 @@ def delegate_external_constants_pass_unlifted(
     return PassResult(module, bool(nodes))
 
 
+def mark_weights(program: ExportedProgram, file_of: Callable[[str], str | None]) -> None:
+    """Mark the weights of an exported program, in place; without exporting it again.
+
+    Args:
+        program: whose weights, in delegates or not, are marked, unless it writes to them
+        file_of: returns the file of a weight by its name, None for the program itself
+    """
+    signature = program.graph_signature
+    weights = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    written = set(signature.buffers_to_mutate.values())
+    for node in program.graph.nodes:
+        name = weights.get(node.name)
+        if name is not None and name not in written:
+            node.meta[_CUSTOM] = {**node.meta.get(_CUSTOM, {}), _TAG: file_of(name)}
+
+
 def mark_behind(node: torch.fx.Node) -> str | None:
     """Return the file that a weight, or the first marked weight behind a node, is marked for."""
     seen: set[torch.fx.Node] = set()
@@ -47,7 +63,7 @@ def mark_behind(node: torch.fx.Node) -> str | None:
         if one in seen:
             continue
         seen.add(one)
-        mark = _mark(one) if one.op == "placeholder" else None
+        mark = _mark(one) if one.op in ("placeholder", "get_attr") else None
         if mark is not None:
             return mark
         left.extend(reversed(one.all_input_nodes))

@@ -26,6 +26,7 @@ class CacheOptions:
         custom: by the operators of ``llama``, which write in place and attend in one call
         quantized: as int8, with a scale and a zero point for each position and head
         sink: positions at the begin that a window always includes
+        call: tokens of a call at most; 0 if unknown
     """
 
     used: bool = False
@@ -33,6 +34,19 @@ class CacheOptions:
     custom: bool = False
     quantized: bool = False
     sink: int = 0
+    call: int = 0
+
+    def kept(self, window: int) -> int:
+        """Return the positions in the cache of a layer: all, or a ring of those in its window.
+
+        A ring holds the sink, and the windows of all tokens of a call.
+        """
+        needed = self.sink + window + self.call - 1
+        return needed if self.is_ring(window) else self.length
+
+    def is_ring(self, window: int) -> bool:
+        """Return whether the cache of a layer is shorter than the context, and wraps."""
+        return bool(self.call and window and self.sink + window + self.call - 1 < self.length)
 
 
 @dataclass
@@ -44,43 +58,83 @@ class CallPositions:
         start: of the first one, as a number; None unless the cache needs it
         options: of the cache
         masks: by window, shared by the layers
+        rings: slots of the tokens by window, likewise
     """
 
     positions: Tensor
     start: Any
     options: CacheOptions
     masks: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    rings: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
 
     def mask(self, window: int) -> Tensor:
-        """Return which positions each token attends to; a window of 0 is unlimited.
+        """Return which slots of the cache each token attends to; a window of 0 is unlimited.
 
         Shapes: result: [tokens, context] bool
         """
         if window not in self.masks:
-            options = self.options
-            context = torch.arange(options.length) if options.used else self.positions
-            rows = self.positions.unsqueeze(1)
-            allowed = context <= rows
-            if window:
-                near = context > rows - window
-                allowed = allowed & ((near | (context < options.sink)) if options.sink else near)
-            self.masks[window] = allowed
+            self.masks[window] = self._mask(window)
         return self.masks[window]
 
+    def _mask(self, window: int) -> Tensor:
+        options = self.options
+        ring = options.used and options.is_ring(window)
+        context = self._context(window) if options.used else self.positions
+        rows = self.positions.unsqueeze(1)
+        allowed = context <= rows
+        if window:
+            near = context > rows - window
+            allowed = allowed & ((near | (context < options.sink)) if options.sink else near)
+        return allowed & (context >= 0) if ring else allowed
 
-def place_of(tokens: Tensor, input_pos: Tensor | None, options: CacheOptions) -> CallPositions:
+    def _context(self, window: int) -> Tensor:
+        """Return the position in each slot of a cache; -1 in a ring where there is none yet.
+
+        Shapes: result: [context] int64
+        """
+        options = self.options
+        slots = torch.arange(options.kept(window))
+        if not options.is_ring(window):
+            return slots
+        last = self.positions[-1]
+        # A position has the same remainder as its slot, so the latest one with it is there.
+        found = last - torch.remainder(last - slots, options.kept(window) - options.sink)
+        found = found.masked_fill(found < options.sink, -1)
+        return torch.where(slots < options.sink, slots, found) if options.sink else found
+
+    def slots(self, window: int) -> Tensor:
+        """Return where the tokens are stored in the cache of a layer.
+
+        Shapes: result: [tokens] int64
+        """
+        options = self.options
+        if not options.is_ring(window):
+            return self.positions
+        if window not in self.rings:
+            length = options.kept(window) - options.sink
+            found = torch.remainder(self.positions - options.sink, length) + options.sink
+            if options.sink:
+                found = torch.where(self.positions < options.sink, self.positions, found)
+            self.rings[window] = found
+        return self.rings[window]
+
+
+def place_of(
+    tokens: Tensor, input_pos: Tensor | None, options: CacheOptions, *, rolls: bool = False
+) -> CallPositions:
     """Return the positions of a call.
 
     Args:
         tokens: [1, length]
         input_pos: [1], position of the first token; None without a cache
         options: of the cache
+        rolls: whether the caches of all layers are rings, so that positions have no end
     """
     count = torch.arange(tokens.shape[1])
     if input_pos is None:
         return CallPositions(count, None, options)
     start: Any = None
-    if options.custom:
+    if options.custom and not rolls:
         start = input_pos[0].item()
         check(start >= 0)
         check(start + tokens.shape[1] <= options.length)
@@ -88,15 +142,18 @@ def place_of(tokens: Tensor, input_pos: Tensor | None, options: CacheOptions) ->
 
 
 class KVCache(nn.Module):
-    """Keys and values of all positions so far."""
+    """Keys and values of all positions so far, or of those in the window of a layer."""
 
     keys: Tensor
     values: Tensor
 
-    def __init__(self, options: CacheOptions, groups: int, size: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, options: CacheOptions, groups: int, size: int, dtype: torch.dtype, window: int
+    ) -> None:
         super().__init__()
-        self.options = options
-        positions = (options.length, groups) if options.custom else (groups, options.length)
+        self.options, self.window = options, window
+        length = options.kept(window)
+        positions = (length, groups) if options.custom else (groups, length)
         stored = torch.int8 if options.quantized else dtype
         for name in ("keys", "values"):
             self.register_buffer(name, torch.zeros(1, *positions, size, dtype=stored))
@@ -127,10 +184,11 @@ class KVCache(nn.Module):
 
     def _write(self, name: str, new: Tensor, place: CallPositions) -> Tensor:
         cache: Tensor = getattr(self, name)
-        if self.options.custom:
+        options = self.options
+        if options.custom and not options.is_ring(self.window):
             UPDATE_CACHE(new, cache, place.start)
         else:
-            cache.index_copy_(2, place.positions, new)
+            cache.index_copy_(1 if options.custom else 2, place.slots(self.window), new)
         return cache
 
 
@@ -171,7 +229,8 @@ class Attend(nn.Module):
         super().__init__()
         self.options, self.repeats = options, heads // groups
         self.scale, self.window, self.softcap = scale, window, softcap
-        self.kv_cache = KVCache(options, groups, size, dtype) if options.used else None
+        cache = KVCache(options, groups, size, dtype, window) if options.used else None
+        self.kv_cache = cache
 
     @override
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, place: CallPositions) -> Tensor:
@@ -201,7 +260,9 @@ class Attend(nn.Module):
             return CUSTOM_SDPA(query, keys, values, place.start, None, 0.0, True, self.scale)
         allowed = place.mask(self.window)
         bias = torch.zeros(allowed.shape).masked_fill(allowed.logical_not(), float("-inf"))
-        return CUSTOM_SDPA(query, keys, values, place.start, bias, 0.0, False, self.scale)
+        # With a mask the start has no meaning; that of a ring may be beyond its end.
+        start = 0 if self.options.is_ring(self.window) else place.start
+        return CUSTOM_SDPA(query, keys, values, start, bias, 0.0, False, self.scale)
 
 
 def _repeated(values: Tensor, times: int) -> Tensor:

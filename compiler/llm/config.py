@@ -25,9 +25,17 @@ class LlmConfigError(CompileError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LoraConfig:
-    """An adapter; names as in ExecuTorch."""
+    """An adapter; names as in ExecuTorch.
 
-    adapter_checkpoint: str = ""
+    Attributes:
+        adapter_checkpoint: a safetensors file, or a folder with one and ``adapter_config.json``
+        adapter_config: a JSON file with rank, alpha and targets; default: that beside the weights
+        lora_rank: without such a file; 0 takes it from the weights
+        lora_alpha: likewise; 0 for the rank
+        target_modules: layers that must have weights; empty for those that have some
+    """
+
+    adapter_checkpoint: str
     adapter_config: str | None = None
     lora_rank: int = 0
     lora_alpha: int = 0
@@ -96,7 +104,12 @@ class ExportConfig:
 
 @dataclass(frozen=True, slots=True)
 class DebugConfig:
-    """What else is written."""
+    """What else is written.
+
+    Attributes:
+        profile_path: a page with the stages of the export as a flame graph, and its delegation
+        verbose: that page in the folder of the export, and delegation by operator on the terminal
+    """
 
     profile_memory: bool = False
     profile_path: str | None = None
@@ -233,23 +246,34 @@ def _placed(config: LlmConfig, folder: Path) -> LlmConfig:
     def at(path: str | None) -> str | None:
         return path if not path else str(folder / path)
 
+    def lora_at(lora: LoraConfig | None) -> LoraConfig | None:
+        if lora is None:
+            return None
+        weights = str(folder / lora.adapter_checkpoint)
+        return replace(lora, adapter_checkpoint=weights, adapter_config=at(lora.adapter_config))
+
     base = config.base
     params = at(base.params) if isinstance(base.params, str) else base.params
-    lora = base.lora_config
-    if lora is not None:
-        lora = replace(
-            lora,
-            adapter_checkpoint=str(folder / lora.adapter_checkpoint),
-            adapter_config=at(lora.adapter_config),
-        )
     base = replace(
         base,
         params=params,
         checkpoint=at(base.checkpoint),
         tokenizer_path=at(base.tokenizer_path),
-        lora_config=lora,
+        lora_config=lora_at(base.lora_config),
     )
-    return replace(config, base=base)
+    several = config.multimethod
+    methods = tuple(replace(one, lora_config=lora_at(one.lora_config)) for one in several.methods)
+    return replace(config, base=base, multimethod=replace(several, methods=methods))
+
+
+def adapters_of(config: LlmConfig) -> dict[str, LoraConfig]:
+    """Return the adapters of a configuration by their path in it."""
+    found = {
+        f"multimethod.methods[{at}].lora_config": one.lora_config
+        for at, one in enumerate(config.multimethod.methods)
+    }
+    found["base.lora_config"] = config.base.lora_config
+    return {path: one for path, one in found.items() if one is not None}
 
 
 def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
@@ -271,10 +295,20 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
             yield "model.use_attention_sink", f"expected SINK,WINDOW, found {found!r}"
         elif not model.use_kv_cache:
             yield "model.use_attention_sink", "needs model.use_kv_cache: true"
+    yield from _adapter_problems(config)
     names = [one.method_name for one in config.multimethod.methods]
     if len(set(names)) != len(names):
         yield "multimethod.methods", f"names occur twice: {', '.join(names)}"
     yield from _without_counterpart(config)
+
+
+def _adapter_problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
+    adapters = adapters_of(config)
+    for path, one in adapters.items():
+        if one.adapter_quant not in (None, "fp32"):
+            yield f"{path}.adapter_quant", "not supported"
+    if config.export.lora_weights_file and not adapters:
+        yield "export.lora_weights_file", "needs base.lora_config"
 
 
 def _without_counterpart(config: LlmConfig) -> Iterator[tuple[str, str]]:
@@ -288,7 +322,6 @@ def _without_counterpart(config: LlmConfig) -> Iterator[tuple[str, str]]:
 
 
 _UNSUPPORTED = (
-    "base.lora_config",
     "base.use_lora",
     "base.preq_mode",
     "model.expand_rope_table",
@@ -298,10 +331,8 @@ _UNSUPPORTED = (
     "model.static_quantize_kv_cache",
     "model.use_moe_quantized_op",
     "export.export_only",
-    "export.lora_weights_file",
     "export.so_library",
     "debug.profile_memory",
-    "debug.profile_path",
     "quantization.use_spin_quant",
     "quantization.use_qat",
     "quantization.calibration_tasks",

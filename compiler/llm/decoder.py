@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.attention import Attend, CacheOptions, CallPositions, place_of
-from compiler.llm.rotary import rotary_tables, rotated
+from compiler.llm.rotary import rotary_frequencies, rotary_tables, rotated, turns_at
 
 Tensor = torch.Tensor
 
@@ -70,6 +70,15 @@ class DecoderSizes:
         """Return the number of heads of keys and values."""
         return self.n_kv_heads or self.n_heads
 
+    @property
+    def window_of_layers(self) -> tuple[int, ...]:
+        """Return the window of each layer, 0 for none."""
+        return self.windows or (0,) * self.n_layers
+
+    def rolls(self, cache: CacheOptions) -> bool:
+        """Return whether all caches are rings, so that a text may be longer than the context."""
+        return cache.used and all(cache.is_ring(one) for one in self.window_of_layers)
+
 
 class RMSNorm(nn.Module):
     """Scales rows to a mean square of one, in float32."""
@@ -106,49 +115,78 @@ class Decoder(nn.Module):
     @override
     def forward(self, tokens: Tensor, input_pos: Tensor | None = None) -> Tensor:
         """Return the logits."""
-        x = self.model(tokens, place_of(tokens, input_pos, self.cache))
+        place = place_of(tokens, input_pos, self.cache, rolls=self.sizes.rolls(self.cache))
+        x = self.model(tokens, place)
         logits = self.lm_head(x if self.all_logits else x[:, -1, :])
         cap = self.sizes.final_logit_softcapping
         return torch.tanh(logits / cap) * cap if cap else logits
 
 
 class _Layers(nn.Module):
-    cosine: Tensor
-    sine: Tensor
-    local_cosine: Tensor
-    local_sine: Tensor
-
     def __init__(self, sizes: DecoderSizes, cache: CacheOptions, dtype: torch.dtype) -> None:
         super().__init__()
         self.sizes = sizes
         self.embed_tokens = nn.Embedding(sizes.vocab_size, sizes.dim, dtype=dtype)
-        windows = self.windows = sizes.windows or (0,) * sizes.n_layers
+        windows = self.windows = sizes.window_of_layers
         self.layers = nn.ModuleList(
             _DecoderLayer(sizes, cache, windows[at], dtype) for at in range(sizes.n_layers)
         )
         self.norm = RMSNorm(sizes.dim, sizes.norm_eps, sizes.norm_offset, dtype)
+        kind = _Angles if sizes.rolls(cache) else _AngleTables
         part = int(sizes.size_of_head * sizes.partial_rotary_factor)
-        tables = rotary_tables(part, cache.length, sizes.rope_theta, sizes.rope_scaling)
-        self._table("", tables, dtype)
+        self.turns = kind(part, cache.length, sizes.rope_theta, sizes.rope_scaling, dtype)
+        self.near: _Angles | _AngleTables | None = None
         if sizes.local_rope_theta:
-            self._table("local_", rotary_tables(part, cache.length, sizes.local_rope_theta), dtype)
-
-    def _table(self, prefix: str, tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> None:
-        for name, table in zip(("cosine", "sine"), tables, strict=True):
-            self.register_buffer(prefix + name, table.to(dtype), persistent=False)
+            self.near = kind(part, cache.length, sizes.local_rope_theta, {}, dtype)
 
     @override
     def forward(self, tokens: Tensor, place: CallPositions) -> Tensor:
         x = self.embed_tokens(tokens)
         if self.sizes.embedding_scale_factor != 1.0:
             x = x * torch.tensor(self.sizes.embedding_scale_factor, dtype=x.dtype)
-        turns = self.cosine[place.positions], self.sine[place.positions]
-        near = turns
-        if self.sizes.local_rope_theta:
-            near = self.local_cosine[place.positions], self.local_sine[place.positions]
+        turns = self.turns(place.positions)
+        near = turns if self.near is None else self.near(place.positions)
         for window, layer in zip(self.windows, self.layers, strict=True):
             x = layer(x, near if window else turns, place)
         return self.norm(x)
+
+
+class _AngleTables(nn.Module):
+    """Cosine and sine of the positions of a context, kept."""
+
+    cosine: Tensor
+    sine: Tensor
+
+    def __init__(
+        self, size: int, length: int, theta: float, scaling: Mapping[str, Any], dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        cosine, sine = rotary_tables(size, length, theta, scaling)
+        self.register_buffer("cosine", cosine.to(dtype), persistent=False)
+        self.register_buffer("sine", sine.to(dtype), persistent=False)
+
+    @override
+    def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        return self.cosine[positions], self.sine[positions]
+
+
+class _Angles(nn.Module):
+    """Cosine and sine of any position, computed."""
+
+    frequencies: Tensor
+
+    def __init__(
+        self, size: int, length: int, theta: float, scaling: Mapping[str, Any], dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        frequencies, self.factor = rotary_frequencies(size, length, theta, scaling)
+        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.dtype = dtype
+
+    @override
+    def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        cosine, sine = turns_at(positions, self.frequencies, self.factor)
+        return cosine.to(self.dtype), sine.to(self.dtype)
 
 
 class _DecoderLayer(nn.Module):

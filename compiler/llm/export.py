@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,14 +11,18 @@ from torch.export import Dim, ExportedProgram
 
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.frontend import export
+from compiler.interface.external_weights import mark_behind, mark_weights
 from compiler.llm.compat.backends import enabled_partitioners
 from compiler.llm.config import (
     LlmConfig,
     LlmConfigError,
     MethodConfig,
     QuantizationConfig,
+    adapters_of,
     metadata_of,
 )
+from compiler.llm.decoder import DecoderSizes
+from compiler.llm.lora import is_adapter
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.memory.options import MemoryPlanningPass
@@ -29,6 +33,7 @@ from compiler.quantize.program import NONE, quantize_program
 from compiler.quantize.weights import WeightModes, quantize_weights
 
 FORWARD = "forward"
+FOUNDATION = "foundation"  # file of all weights where a configuration names none
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,18 @@ def exported_llm(config: LlmConfig, methods: tuple[str, ...] = ()) -> ExportedLl
     if unknown:
         raise LlmConfigError(f"unknown method {unknown[0]!r}; available: {', '.join(names)}")
     programs = {
-        one.method_name: _exported(config, model, one)
+        one.method_name: _exported(config, _adapted(config, model, one), one)
         for one in requested
         if not methods or one.method_name in methods
     }
     return ExportedLlm(programs, constants_of(config, model), model)
+
+
+def _adapted(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> BuiltModel:
+    """Return the model of a method, which may have an adapter of its own."""
+    if method.lora_config in (None, config.base.lora_config):
+        return model
+    return build_model(replace(config, base=replace(config.base, lora_config=method.lora_config)))
 
 
 def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> ExportedProgram:
@@ -97,6 +109,8 @@ def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
         more["get_bos_id"] = found["bos_token_id"]
     if ends is not None:
         more["get_eos_ids"] = ends if isinstance(ends, list) else [ends]
+    if isinstance(sizes, DecoderSizes) and sizes.rolls(model.cache):
+        more["use_rolling_kv_cache"] = True
     return {
         "get_max_seq_len": config.export.max_seq_length,
         "get_max_context_len": config.export.max_context_length,
@@ -117,6 +131,8 @@ def export_llm(config: LlmConfig) -> ExecutorchProgramManager:
     """
     found = exported_llm(config)
     programs = quantized_programs(config, found.programs)
+    if in_files(config):
+        mark_files(config, programs)
     chosen = [create_partitioner(parse_partitioner(one)) for one in partitioners_of(config)]
     edge = to_edge_transform_and_lower(
         programs,
@@ -168,10 +184,38 @@ def shares_state(config: LlmConfig) -> bool:
     return config.multimethod.share_mutable_buffers or (several and config.model.use_kv_cache)
 
 
+def in_files(config: LlmConfig) -> bool:
+    """Return whether weights are stored beside the program."""
+    return bool(config.export.foundation_weights_file or config.export.lora_weights_file)
+
+
+def mark_files(
+    config: LlmConfig, programs: Mapping[str, ExportedProgram], *, files: bool = True
+) -> None:
+    """Mark the weights of programs, in place, for the files of a configuration.
+
+    Args:
+        config: whose files, if it names none, are one for all weights
+        programs: exported, by method
+        files: whether there are any; otherwise marks are taken off
+    """
+    adapted, named = bool(adapters_of(config)), in_files(config)
+    names = config.export.foundation_weights_file, config.export.lora_weights_file
+    foundation, adapter = (one.removesuffix(".ptd") if one else None for one in names)
+
+    def file_of(name: str) -> str | None:
+        if not files or not named:
+            return FOUNDATION if files else None
+        return adapter if adapted and is_adapter(name) else foundation
+
+    for program in programs.values():
+        mark_weights(program, file_of)
+
+
 def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:
     """Return how the program is planned and written."""
     return ExecutorchBackendConfig(
         memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shares_state(config)),
-        external_constants=bool(config.export.foundation_weights_file),
+        external_constants=mark_behind if in_files(config) else False,
         do_quant_fusion_and_const_prop=True,
     )

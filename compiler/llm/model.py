@@ -15,6 +15,7 @@ from compiler.llm.attention import CacheOptions
 from compiler.llm.config import NANO_GPT, LlmConfig, LlmConfigError
 from compiler.llm.decoder import Decoder, DecoderSizes
 from compiler.llm.families import Sizes, sizes_of_folder, sizes_of_params
+from compiler.llm.lora import add_adapter, read_adapter
 from compiler.llm.nano_gpt import NanoGpt, NanoGptSizes
 from compiler.llm.safetensors import CheckpointError, read_checkpoint
 
@@ -103,12 +104,14 @@ def _with_windows(config: LlmConfig, sizes: Sizes) -> Sizes:
 def cache_of(config: LlmConfig) -> CacheOptions:
     """Return how keys and values are kept."""
     model, sink = config.model, config.model.use_attention_sink
+    fixed = (one.export_seq_len or 0 for one in config.multimethod.methods)
     return CacheOptions(
         used=model.use_kv_cache,
         length=config.export.max_context_length,
         custom=model.use_kv_cache and model.use_sdpa_with_kv_cache,
         quantized=model.quantize_kv_cache,
         sink=int(sink.split(",")[0]) if sink else 0,
+        call=max(config.export.max_seq_length, *fixed, 0),
     )
 
 
@@ -137,6 +140,8 @@ def build_model(config: LlmConfig) -> BuiltModel:
             _initialize(module)
     if config.base.checkpoint is not None:
         load_weights(module, read_checkpoint(Path(config.base.checkpoint)), sizes)
+    if config.base.lora_config is not None:
+        add_adapter(module, read_adapter(config.base.lora_config))
     return BuiltModel(module.eval(), sizes, content, cache)
 
 

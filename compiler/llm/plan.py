@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.llm.config import LlmConfig
 from compiler.llm.model import DTYPES, cache_of, sizes_of
@@ -36,7 +36,7 @@ class ModelShape:
         linear: parameters of linear layers
         table: parameters of the embedding
         rest: other parameters
-        layers: with a cache
+        windows: of the layers, each with a cache; 0 for none
         groups: of keys and values
         head: size of one
     """
@@ -44,7 +44,7 @@ class ModelShape:
     linear: int
     table: int
     rest: int
-    layers: int
+    windows: tuple[int, ...]
     groups: int
     head: int
 
@@ -61,7 +61,8 @@ def shape_of(config: LlmConfig) -> ModelShape:
         table = sizes.vocab_size * width
         places = max(sizes.block_size, config.export.max_context_length) * width
         rest = places + layers * (13 if sizes.bias else 2) * width + 2 * width
-        return ModelShape(layers * each, table, rest, layers, sizes.n_head, width // sizes.n_head)
+        head, none = width // sizes.n_head, (0,) * layers
+        return ModelShape(layers * each, table, rest, none, sizes.n_head, head)
     head, groups = sizes.size_of_head, sizes.groups
     attention = sizes.dim * head * (2 * sizes.n_heads + 2 * groups)
     linear = sizes.n_layers * (attention + 3 * sizes.dim * sizes.hidden_dim)
@@ -72,7 +73,7 @@ def shape_of(config: LlmConfig) -> ModelShape:
     rest += sizes.n_layers * 2 * head if sizes.use_qk_norm else 0
     if sizes.attention_qkv_bias:
         rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
-    return ModelShape(linear, table, rest, sizes.n_layers, groups, head)
+    return ModelShape(linear, table, rest, sizes.window_of_layers, groups, head)
 
 
 def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
@@ -93,8 +94,13 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     weights = linear + table + shape.rest * item
     row = shape.head * (1 if cache.quantized else item)
     row += 2 * _PARAMETER_BYTES if cache.quantized else 0
-    each = 2 * shape.layers * shape.groups * row if cache.used else 0
-    return [LengthPlan(one, weights, each * one) for one in lengths]
+    each = 2 * shape.groups * row if cache.used else 0
+
+    def positions(length: int) -> int:
+        own = replace(cache, length=length, call=min(cache.call, length))
+        return sum(own.kept(window) for window in shape.windows)
+
+    return [LengthPlan(one, weights, each * positions(one)) for one in lengths]
 
 
 def _bytes(count: int, word: str, item: int, group: int) -> int:

@@ -32,9 +32,35 @@ def rotary_tables(
 
     Raises: RopeError for an unknown kind of scaling
     """
+    frequencies, factor = rotary_frequencies(size, length, theta, scaling)
+    return turns_at(torch.arange(length), frequencies, factor)
+
+
+def rotary_frequencies(
+    size: int, length: int, theta: float, scaling: Mapping[str, Any] | None = None
+) -> tuple[Tensor, float]:
+    """Return the angle of each position by pair of values, and the factor of cosine and sine.
+
+    Args:
+        size: of the rotated part of a head
+        length: number of positions
+        theta: base of the frequencies
+        scaling: ``rope_scaling`` of a model's configuration
+
+    Shapes: first result: [size / 2]
+
+    Raises: RopeError for an unknown kind of scaling
+    """
     frequencies = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.int64).float() / size)
-    frequencies, factor = _scaled(frequencies, length, dict(scaling or {}))
-    angles = torch.outer(torch.arange(length).float(), frequencies)
+    return _scaled(frequencies, length, dict(scaling or {}))
+
+
+def turns_at(positions: Tensor, frequencies: Tensor, factor: float) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine of positions.
+
+    Shapes: positions: [tokens]; frequencies: [size / 2]; results: [tokens, size]
+    """
+    angles = positions.float().unsqueeze(1) * frequencies
     both = torch.cat((angles, angles), -1)
     return both.cos() * factor, both.sin() * factor
 

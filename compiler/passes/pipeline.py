@@ -21,6 +21,7 @@ from compiler.dialect.copies import copied_graph, copied_root, rebuilt
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.verifier import EdgeVerifier, check_program, verifier_for
 from compiler.errors import CancelledError, CompileError
+from compiler.interface.external_weights import mark_for_folded
 from compiler.passes.base import (
     ExportedProgramPassResult,
     PassError,
@@ -305,7 +306,8 @@ def _lift(work: _PassState) -> None:
         target = _free(constants, work.state, str(node.target))
         with graph.inserting_before(anchor):
             new = graph.placeholder(target)
-        new.meta = {"val": mode.from_tensor(tensor.detach(), static_shapes=True)}
+        fake = mode.from_tensor(tensor.detach(), static_shapes=True)
+        new.meta = {"val": fake, **mark_for_folded(node)}
         constants[target] = tensor.detach()
         specs[new.name] = InputSpec(
             InputKind.CONSTANT_TENSOR, TensorArgument(name=new.name), target

@@ -22,6 +22,7 @@ from compiler.quantize.program import (
 LINEAR_WORDS = ("8da4w", "8da8w", "4w", "int8")
 _WORD = re.compile(r"(?P<kind>8da4w|8da8w|4w|int8)(:group=(?P<group>\d+))?")
 _EMBEDDING = re.compile(r"(?P<bits>2|4|8)(:group=(?P<group>\d+))?")
+_ADAPTER = re.compile(r"\.lora_[ab]$")
 _GROUP = 32  # of 4 bits, as where nothing else is asked for
 
 
@@ -31,7 +32,8 @@ class WeightModes:
 
     Attributes:
         linear: of linear layers: ``8da4w``, ``8da8w``, ``4w`` or ``int8``, with ``:group=N`` for
-            scales by group; ``none`` for those that ``modules`` names only
+            scales by group; ``none`` for those that ``modules`` names only; those of adapters
+            (``lora_a``, ``lora_b``) stay as they are unless ``modules`` names them
         embedding: bits of the tables of embeddings, with ``:group=N``; empty for none
         modules: by path of a module, another word for the linear layers in it, or ``none``
     """
@@ -94,24 +96,9 @@ def _layers_of(graph: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401 - a gr
     linears: list[str] = []
     tables: set[str] = set()
     taken: set[str] = set()
-    for node in list(graph.graph.nodes):
-        linear = node.target is torch.ops.aten.linear.default
-        embedding = node.target is torch.ops.aten.embedding.default
-        if not (linear or embedding) or node.op != "call_function":
-            continue
-        weight = node.args[0 if embedding else 1]
-        if weight.op != "get_attr":
-            continue
-        matrix = _attribute(graph, weight.target)
-        if embedding:
-            layer: nn.Module = nn.Embedding(
-                matrix.shape[0], matrix.shape[1], _weight=matrix.detach()
-            )
-            reads = node.args[1]
-        else:
-            bias = node.args[2] if len(node.args) > 2 else None
-            layer = _linear(matrix, None if bias is None else _attribute(graph, bias.target))
-            reads = node.args[0]
+    # Layers come behind all weights are read: one may lie inside of another, as an adapter does.
+    for node, layer, embedding in _layer_calls(graph):
+        weight, reads = node.args[:2] if embedding else reversed(node.args[:2])
         path = _free_path(str(weight.target), taken)
         graph.set_submodule(path, layer)
         taken.add(path)
@@ -126,6 +113,29 @@ def _layers_of(graph: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401 - a gr
             graph.graph.erase_node(node)
     graph.recompile()
     return linears, tables
+
+
+def _layer_calls(graph: Any) -> list[tuple[Any, nn.Module, bool]]:  # noqa: ANN401
+    """Return calls of linear layers and embeddings, with a module, and whether it is the latter."""
+    found: list[tuple[Any, nn.Module, bool]] = []
+    for node in list(graph.graph.nodes):
+        linear = node.target is torch.ops.aten.linear.default
+        embedding = node.target is torch.ops.aten.embedding.default
+        if not (linear or embedding) or node.op != "call_function":
+            continue
+        weight = node.args[0 if embedding else 1]
+        if weight.op != "get_attr":
+            continue
+        matrix = _attribute(graph, weight.target)
+        if embedding:
+            layer: nn.Module = nn.Embedding(
+                matrix.shape[0], matrix.shape[1], _weight=matrix.detach()
+            )
+        else:
+            bias = node.args[2] if len(node.args) > 2 else None
+            layer = _linear(matrix, None if bias is None else _attribute(graph, bias.target))
+        found.append((node, layer, embedding))
+    return found
 
 
 def _attribute(graph: Any, path: str) -> torch.Tensor:  # noqa: ANN401
@@ -165,7 +175,8 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
     for path in linears:
         inside = [one for one in how.modules if path == one or path.startswith(f"{one}.")]
         used.update(inside)
-        word = how.modules[max(inside, key=len)] if inside else how.linear
+        plain = NONE if _ADAPTER.search(path) else how.linear
+        word = how.modules[max(inside, key=len)] if inside else plain
         if word != NONE:
             found[path] = word
     unknown = [path for path in how.modules if path not in used]

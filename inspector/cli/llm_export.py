@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.answer import USAGE, Answer, CommandError
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.compile import compile_answer
 from inspector.cli.job_runs import finished, refused
-from inspector.cli.llm_files import config_source, read_source
+from inspector.cli.llm_files import ASKED, config_source, read_source
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import check_recipe
+from inspector.files.load import load_session
+from inspector.graph.delegation import analyse_delegation
 from inspector.jobs.guard import AUTO
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
@@ -23,10 +26,14 @@ from inspector.recipes.compile_job import (
     Quantization,
     Source,
 )
+from inspector.render.export_page import make_export_page
+from inspector.tables.delegation import delegate_table
+from schema.objects.atomic_file import write_atomically
 
 if TYPE_CHECKING:
-    from compiler.llm.config import LlmConfig, QuantizationConfig
+    from compiler.llm.config import DebugConfig, LlmConfig, QuantizationConfig
 
+PAGE = "export.html"
 _DYNAMIC = "dynamic"
 
 
@@ -39,7 +46,8 @@ def run(options: Namespace) -> Answer:
     options.inputs = [source.path]
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
-    job = compile_job(source, read_source(source))
+    config = read_source(source)
+    job = compile_job(source, config)
     check_recipe(job)
     try:
         running = JobRun(
@@ -49,7 +57,27 @@ def run(options: Namespace) -> Answer:
         raise refused(error) from error
     progress = Progress(sys.stderr, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
-    return compile_answer(outcome.result, str(options.folder), ())
+    answer = compile_answer(outcome.result, str(options.folder), ())
+    page = page_path(config.debug, Path(options.folder))
+    return answer if page is None else _with_page(answer, page, Path(options.folder))
+
+
+def page_path(debug: DebugConfig, folder: Path) -> Path | None:
+    """Return where a configuration wants the page on its export, None if nowhere."""
+    if debug.profile_path:
+        return Path(debug.profile_path)
+    return folder / PAGE if debug.verbose else None
+
+
+def _with_page(answer: Answer, path: Path, folder: Path) -> Answer:
+    """Write the page on an export; return an answer with its name and the tables of delegation."""
+    session = load_session([str(folder)])
+    methods = [one for one in session.methods if not one.startswith(ASKED)]
+    page = make_export_page(answer.data["stages"], session, methods, folder.name)
+    write_atomically(path, lambda stream: stream.write(page.html.encode()))
+    entries = [one for one in analyse_delegation(session) if one.method in methods]
+    tables = (*answer.tables, *(shown(delegate_table(one)) for one in entries))
+    return replace(answer, lines=[*answer.lines, f"report: {path}"], tables=tables)
 
 
 def compile_job(source: Source, config: LlmConfig) -> CompileJob:
@@ -57,7 +85,7 @@ def compile_job(source: Source, config: LlmConfig) -> CompileJob:
 
     Raises: CommandError for a quantization that is not available
     """
-    from compiler.llm.export import partitioners_of, shares_state
+    from compiler.llm.export import in_files, partitioners_of, shares_state
 
     settings = ["do_quant_fusion_and_const_prop=true"]
     settings += ["share_mutable_buffers=true"] if shares_state(config) else []
@@ -65,7 +93,7 @@ def compile_job(source: Source, config: LlmConfig) -> CompileJob:
         Source(str(Path(source.path).absolute()), source.function),
         partitioners=partitioners_of(config),
         quantising=_quantization(config.quantization),
-        external_constants=bool(config.export.foundation_weights_file),
+        external_constants=in_files(config),
         backend_config=tuple(settings),
     )
 

@@ -15,6 +15,7 @@ from inspector.recipes.llm_source import llm_source
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig
 
+ASKED = ("get_", "use_", "enable_")  # begins of methods that a runner asks for a constant
 _DEFAULT = "compiler/llm/configs/nano_gpt.yaml"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
-from inspector.cli.llm_files import config_source, exported_files, read_source
+from inspector.cli.llm_files import ASKED, config_source, exported_files, read_source
 from inspector.memory.plan import analyse_memory, state_values
 from inspector.tables.generation import plan_table
 from inspector.units import format_bytes
@@ -94,7 +94,7 @@ def planned_beside_state(path: str) -> int:
     file = program.decode(memoryview(Path(path).read_bytes()), file=path)
     total = 0
     for plan in file.plans:
-        if not plan.name.startswith(("get_", "use_", "enable_")):
+        if not plan.name.startswith(ASKED):
             arenas = analyse_memory(file, plan.name).arenas
             kept = set(state_values(file, plan.name))
             held = sum(v.nbytes for a in arenas for v in a.values if v.value in kept)

@@ -22,6 +22,7 @@ MOST_BYTES = 5_000_000  # promised in docs/cli.md; larger sections are left out
 MOST_TEXT = 160
 _ROOM = 4096  # bytes for the notes at the end
 _WIDTH, _HEIGHT = 1000, 320
+_FLAME_ROW, _LETTER, _NAME_OF_BOX = 22, 6.5, 40
 _MS = 1e6  # ns
 _TONES = {"good": "good", "bad": "bad", "warn": "warn", "muted": "soft"}
 Words = Callable[[str], str]
@@ -228,6 +229,49 @@ def time_bar(parts: Sequence[tuple[str, str, float]]) -> Markup:
         for name, colour, ms in parts
     ]
     return _part("time_bar", shown, total)
+
+
+@dataclass(frozen=True)
+class FlameBox:
+    """A box of a flame graph.
+
+    Attributes:
+        name: written into it where it fits
+        detail: beside the name, when pointed at
+        level: 0 at the top
+        start: on the axis of the time, in ms
+        width: likewise
+    """
+
+    name: str
+    detail: str
+    level: int
+    start: float
+    width: float
+
+
+def flame_graph(boxes: Sequence[FlameBox], label: str) -> Markup:
+    """Return boxes within boxes over time as SVG."""
+    total = max((box.start + box.width for box in boxes), default=0.0)
+    if total <= 0:
+        return Markup()
+    drawn = [_flame_box(box, total) for box in boxes]
+    height = _FLAME_ROW * (1 + max(box.level for box in boxes))
+    return _part("flame", {"width": _WIDTH, "height": height, "label": label, "boxes": drawn})
+
+
+def _flame_box(box: FlameBox, total: float) -> dict[str, Any]:
+    width = max(box.width / total * _WIDTH, 0.5)
+    name = clean(box.name, _NAME_OF_BOX)
+    return {
+        "x": box.start / total * _WIDTH,
+        "y": box.level * _FLAME_ROW,
+        "width": width,
+        "height": _FLAME_ROW - 1,
+        "colour": "cab"[box.level % 3],
+        "name": name if width > _LETTER * (len(name) + 1) else "",
+        "title": clean(f"{box.name}: {box.detail}, {box.width / total:.1%}", 120),
+    }
 
 
 def memory_map(arena: Arena, steps: int, values: Sequence[PlannedValue]) -> Markup:

@@ -67,6 +67,7 @@ def built_in_script(job: CompileJob) -> str:
     libraries = [f"load_libraries({job.libraries!r})"] if job.libraries else []
     lines = [_HEAD, *_imports(job, imported), "", *libraries, *loading]
     lines += _quantization_lines(job.quantising)
+    lines += _files(job)
     lines += _precision(job.precision)
     lines += _delegation(job)
     lines += list(_emission(job))
@@ -77,6 +78,17 @@ def _source(job: CompileJob) -> list[str]:
     source: Source = job.source
     words = {"path": source.path, "function": source.function, "methods": job.methods}
     return [line.format(**words) for line in _SOURCES[source.kind]]
+
+
+def _marks_files(job: CompileJob) -> bool:
+    return job.source.kind is SourceKind.LLM and job.external_constants
+
+
+def _files(job: CompileJob) -> Iterator[str]:
+    if _marks_files(job):
+        yield "from compiler.interface.external_weights import mark_behind"
+        yield "from inspector.worker.language_model import mark_files"
+        yield f"mark_files({job.source.path!r}, {job.source.function!r}, programs)"
 
 
 def _imports(job: CompileJob, source: str) -> Iterator[str]:
@@ -227,7 +239,7 @@ def _emission(job: CompileJob) -> Iterator[str]:
     yield f"    memory_planning_pass={planner}({', '.join(given)}),"
     yield from (f"    {name}={value!r}," for name, value in config.items())
     if job.external_constants:
-        yield "    external_constants=True,"
+        yield f"    external_constants={'mark_behind' if _marks_files(job) else True},"
     yield from (")", "program = edge.to_executorch(config)")
     yield f"program.save({PROGRAM!r})"
     if job.external_constants:

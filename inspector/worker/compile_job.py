@@ -155,6 +155,11 @@ def compile_into(
     source = warm.quantize_source(job.quantising, source, listener)
     if job.quantising.requested:
         _note_exported(listener, (QUANTIZE,), source)
+    if job.source.kind is SourceKind.LLM:
+        from inspector.worker.language_model import mark_files
+
+        settings, files = job.source.function, job.external_constants
+        mark_files(job.source.path, settings, source.programs, files=files)
     try:
         done = _lower_and_write(job, source, folder, listener, guarding, warm)
     except (UnboundedShapeError, UnsupportedError, SpecViolationError) as error:

@@ -28,7 +28,8 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
         for name in ("program", "tokenizer", "data_files", "threads", "engine")
     }
     runner = load_runner(with_tokenizer(GenerateJob(**same)), task)
-    tokens = runner.tokenizer.encode(job.text)[: min(job.tokens, runner.context)]
+    most = job.tokens if runner.rolls else min(job.tokens, runner.context)
+    tokens = runner.tokenizer.encode(job.text)[:most]
     if len(tokens) < 2:
         raise AnswerError("the text has less than two tokens: --text names a longer one")
     with timed_stage(task.notify, "reference"):
@@ -56,12 +57,16 @@ def reference_logits(config: LlmConfig, tokens: list[int]) -> torch.Tensor:
         model=replace(config.model, quantize_kv_cache=False, dtype_override="fp32"),
         debug=replace(config.debug, generate_full_logits=True),
     )
-    built = build_model(whole)
-    given = [torch.tensor([tokens])]
-    if whole.model.use_kv_cache:
-        given.append(torch.tensor([0]))
+    module = build_model(whole).module
     with torch.no_grad():
-        return built.module(*given)[0].float()
+        if not whole.model.use_kv_cache:
+            return module(torch.tensor([tokens]))[0].float()
+        step = whole.export.max_seq_length  # a cache that wraps has room for no longer call
+        calls = [
+            module(torch.tensor([tokens[at : at + step]]), torch.tensor([at]))[0]
+            for at in range(0, len(tokens), step)
+        ]
+    return torch.cat(calls).float()
 
 
 def _row(

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 from compiler.edge.cache import EdgeCache
 from compiler.edge.config import EdgeCompileConfig
 from compiler.emit.config import ExecutorchBackendConfig
+from compiler.interface.external_weights import mark_behind
 from compiler.memory.options import named_planning
 from compiler.memory.planners import PLANNERS
 from compiler.named import UnknownNameError
@@ -30,7 +31,7 @@ from compiler.passes.table import named_pass
 from compiler.pipeline.edge_manager import EdgeProgramManager, to_edge_transform_and_lower
 from compiler.pipeline.precision import TYPES, Precisions
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, Precision, Rules
+from inspector.recipes.compile_job import CompileJob, Precision, Rules, SourceKind
 from inspector.recipes.edits import means
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.recipes.job_checks import first_problem
@@ -234,9 +235,14 @@ def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
         raise AnswerError(str(error)) from error
     return ExecutorchBackendConfig(
         memory_planning_pass=memory,
-        external_constants=job.external_constants,
+        external_constants=job.external_constants and _tagging(job),
         **config,
     )
+
+
+def _tagging(job: CompileJob) -> Any:  # noqa: ANN401 - True or a function
+    """Return how constants are moved; a language model's configuration marks its weights."""
+    return mark_behind if job.source.kind is SourceKind.LLM else True
 
 
 def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:

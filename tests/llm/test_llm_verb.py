@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +104,15 @@ def test_a_plan_of_an_export_bounds_shorter_lengths_only(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "setting",
     [
-        "base.lora_config.lora_rank=4",
         "debug.profile_memory=true",
         "export.export_only=true",
-        "export.lora_weights_file=a.ptd",
         "model.expand_rope_table=true",
     ],
 )
 def test_settings_without_effect_are_refused(setting: str, tmp_path: Path) -> None:
     ended = run("llm", "export", setting, "-o", tmp_path / "out")
     assert ended.code
-    assert setting.partition("=")[0].removesuffix(".lora_rank") in ended.err
+    assert setting.partition("=")[0] in ended.err
     assert "not supported" in ended.err
 
 
@@ -130,3 +129,29 @@ def test_errors_are_one_sentence(tmp_path: Path) -> None:
         found = run("llm", *map(str, words))
         assert found.code == 2, found
         assert sentence in found.err
+
+
+@pytest.mark.parametrize("setting", ["debug.verbose=true", "debug.profile_path={}/flame.html"])
+def test_a_page_shows_time_and_delegation_of_an_export(tmp_path: Path, setting: str) -> None:
+    path, out = tmp_path / "model.yaml", tmp_path / "out"
+    methods = [
+        {"method_name": "prefill", "export_seq_len": 4},
+        {"method_name": "decode", "export_seq_len": 1},
+    ]
+    more = {"multimethod": {"methods": methods}, "export": LENGTHS}
+    path.write_text(yaml.safe_dump({**CONFIGS["llama"], **more}))
+    report = _data("export", path, setting.format(tmp_path), "-o", out)
+    page = out / "export.html" if "verbose" in setting else tmp_path / "flame.html"
+    assert sorted(tmp_path.rglob("*.html")) == [page]
+    text = page.read_text("utf-8")
+    drawn = re.findall(r"<title>(\w[\w ]*): [^<]*</title>", text)
+    assert drawn[0] == "export"
+    assert {one["stage"] for one in report["stages"]} <= set(drawn)
+    assert {"prefill", "decode"} <= set(drawn)
+    widths = [float(one) for one in re.findall(r'<g>.*?width="([\d.]+)"', text)]
+    assert widths[0] == 1000
+    assert "delegated nodes" in text
+    assert "get_vocab_size, counted" not in text
+    shown = run("llm", "export", str(path), "debug.verbose=true", "-o", str(out), "--force")
+    assert "report: " in shown.out
+    assert "delegated" in shown.out.lower()
