@@ -145,11 +145,11 @@ def test_a_page_shows_time_and_delegation_of_an_export(tmp_path: Path, setting: 
     assert sorted(tmp_path.rglob("*.html")) == [page]
     text = page.read_text("utf-8")
     drawn = re.findall(r"<title>(\w[\w ]*): [^<]*</title>", text)
-    assert drawn[0] == "export"
+    assert "export" in drawn
     assert {one["stage"] for one in report["stages"]} <= set(drawn)
     assert {"prefill", "decode"} <= set(drawn)
     widths = [float(one) for one in re.findall(r'<g>.*?width="([\d.]+)"', text)]
-    assert widths[0] == 1000
+    assert 1000 in widths
     assert "delegated nodes" in text
     assert "get_vocab_size, counted" not in text
     shown = run("llm", "export", str(path), "debug.verbose=true", "-o", str(out), "--force")
