@@ -22,7 +22,7 @@ ADAPTER_CONFIG = "adapter_config.json"
 _PREFIXES = ("base_model.model.", "base_model.", "model.", "transformer.")
 _ENTRY = re.compile(r"(?P<path>.+)\.lora_(?P<half>[AaBb])(\.\w+)?\.weight")
 # options of adapters whose effect is not that of a second path alone
-_OTHERS = ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias")
+_OTHERS = ("use_dora", "rank_pattern", "alpha_pattern", "lora_bias")
 
 
 class LoraLinear(nn.Module):

@@ -31,7 +31,7 @@ class GenerateJob:
         num_bos: tokens that begin a text, put before the prompt
         ignore_eos: whether generation goes on behind the end of the text
         warmup: whether a few tokens are generated and forgotten before
-        stop: names of tokens that end the text too, or texts that do
+        stop: names of tokens that end the text too, or strings that do
         data_files: ``.ptd`` files
         threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines

@@ -24,7 +24,7 @@ _PARTS = ("Summary", "Delegation", "Memory", "Size", "Issues")
 def make_export_page(
     stages: Sequence[Mapping[str, Any]], session: Session, methods: Sequence[str], title: str
 ) -> Page:
-    """Return a page with the stages of a compile as a flame graph, and what came of it.
+    """Return a page with the stages of a compile as a flame graph, and its result.
 
     Args:
         stages: of ``compile.json``, in order

@@ -1,19 +1,19 @@
-"""Texts that end a generation: what may be the begin of one is held back."""
+"""Strings that end a generation: what may be the begin of one is held back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-class StopTexts:
-    """Text piece by piece, up to the first of some texts.
+class StopStrings:
+    """Text piece by piece, up to the first of some strings.
 
     Attributes:
         found: whether one of them has come
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = [one for one in texts if one]
+    def __init__(self, strings: Sequence[str]) -> None:
+        self._strings = [one for one in strings if one]
         self._held = ""
         self.found = False
 
@@ -22,11 +22,11 @@ class StopTexts:
         if self.found:
             return ""
         text = self._held + piece
-        places = [at for one in self._texts if (at := text.find(one)) >= 0]
+        places = [at for one in self._strings if (at := text.find(one)) >= 0]
         if places:
             self.found, self._held = True, ""
             return text[: min(places)]
-        kept = max((_overlap(text, one) for one in self._texts), default=0)
+        kept = max((_overlap(text, one) for one in self._strings), default=0)
         self._held = text[len(text) - kept :]
         return text[: len(text) - kept]
 

@@ -14,7 +14,7 @@ from runtime.api import Runtime
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.execution.method import Method
 from runtime.execution.program import Program
-from runtime.llm.stops import StopTexts
+from runtime.llm.stops import StopStrings
 from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
 
 _PREFILL, _DECODE, _FORWARD = "prefill", "decode", "forward"
@@ -32,7 +32,7 @@ class GenerationConfig:
         echo: whether the text begins with the prompt
         num_bos: tokens that begin a text, put before the prompt
         ignore_eos: whether generation goes on behind a token that ends a text
-        stop: names of further tokens that end a text, or texts that do and are not part of it
+        stop: names of further tokens that end a text, or strings that do and are not part of it
         chat: whether the prompt comes from a chat template: special tokens are named in it, and the
             tokens that end a text are those of the program and of the tokenizer
     """
@@ -249,7 +249,7 @@ class TextRunner:
         tokens += self.tokenizer.encode(prompt, special=config.chat)
         if config.echo and on_text is not None:
             on_text(prompt)
-        stream, stops = TextStream(self.tokenizer), StopTexts(config.stop)
+        stream, stops = TextStream(self.tokenizer), StopStrings(config.stop)
 
         def show(piece: str) -> None:
             if on_text is not None and piece:

@@ -15,7 +15,7 @@ from compiler.llm.export import exported_llm
 from compiler.llm.model import build_model
 from compiler.llm.safetensors import write_safetensors
 from runtime.llm.chat import chat_prompt
-from runtime.llm.stops import StopTexts
+from runtime.llm.stops import StopStrings
 from runtime.llm.tokenizers import load_tokenizer
 from tests.inspector.cli_runs import run
 from tests.llm.configs import CACHE, LENGTHS, NANO, generated
@@ -117,13 +117,13 @@ def test_generation_ends_at_a_token_or_a_text(tmp_path: Path) -> None:
 
 
 def test_what_may_begin_a_stop_text_is_held_back() -> None:
-    stops = StopTexts(("User:", "\n\n"))
+    stops = StopStrings(("User:", "\n\n"))
     assert [stops.add(one) for one in ("a U", "se", "d", " User", "", ":")] == [
         "a ", "", "Used", " ", "", "",
     ]  # fmt: skip
     assert stops.found
     assert stops.add("more") == ""
-    open_end = StopTexts(("\n\n",))
+    open_end = StopStrings(("\n\n",))
     assert open_end.add("x\n") == "x"
     assert open_end.rest() == "\n"
     assert not open_end.found
