@@ -72,6 +72,8 @@ class Backend:
         executor: class of the runtime's backend
         keeper: a function from compile specs and a folder to specs with which the vendor's tools
             leave their files there
+        estimates: a function from a payload and the files that the vendor's tools left to what they
+            estimate of it
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
         has_options: a run may set options of it
@@ -103,6 +105,7 @@ class Backend:
     border_moves: str = ""
     executor: str = ""
     keeper: str = ""
+    estimates: str = ""
     has_engines: bool = False
     steps: bool = False
     has_options: bool = False
@@ -217,6 +220,7 @@ _ENTRIES = (  # marks are looked up in this order
         spec_readers=f"{_SPECS}ARM",
         executor="runtime.backends.ethosu:EthosUBackend",
         keeper=f"{_C}ethosu:leaving_files",
+        estimates=f"{_P}ethosu.estimates:read_estimates",
         steps=True,
         logs_kernel_layout=True,
     ),
@@ -228,6 +232,7 @@ _ENTRIES = (  # marks are looked up in this order
         marks=((0, b"VGF1"),),
         spec_readers=f"{_SPECS}ARM",
         executor="runtime.backends.vgf:VgfBackend",
+        keeper=f"{_C}vgf:leaving_files",
         steps=True,
         logs_kernel_layout=True,
     ),

@@ -18,10 +18,17 @@ def leaving_files(specs: Sequence[CompileSpec], folder: str) -> list[CompileSpec
 
     Specs that have a folder already are returned unchanged: it is their user's.
     """
+    changed = with_folder(specs, folder)
+    if len(changed) == len(specs):
+        return changed
+    return [_estimating(one) if one.key == _FLAGS else one for one in changed]
+
+
+def with_folder(specs: Sequence[CompileSpec], folder: str) -> list[CompileSpec]:
+    """Return compile specs with a folder for intermediate files, unchanged if they have one."""
     if any(one.key == _FOLDER for one in specs):
         return list(specs)
-    changed = [_estimating(one) if one.key == _FLAGS else one for one in specs]
-    return [*changed, CompileSpec(_FOLDER, folder.encode())]
+    return [*specs, CompileSpec(_FOLDER, folder.encode())]
 
 
 def _estimating(flags: CompileSpec) -> CompileSpec:

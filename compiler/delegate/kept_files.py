@@ -11,6 +11,7 @@ from schema.backends import backend_of, resolve
 
 _LARGEST = 64 << 20  # bytes of one file
 _MOST = 100
+_LEFT_OUT = (".npz",)  # Vela's arrays, of which the payload is made
 
 
 def with_kept_files(
@@ -24,15 +25,21 @@ def with_kept_files(
         return run(list(specs))
     with tempfile.TemporaryDirectory() as folder:
         result = run(resolve(keeper)(specs, folder))
-        result.kept = _files(Path(folder))
+        result.kept = _files(Path(folder), result.processed_bytes)
     return result
 
 
-def _files(folder: Path) -> dict[str, bytes]:
+def _files(folder: Path, payload: bytes) -> dict[str, bytes]:
+    """Return the files of a folder by name, once each, without copies of the payload."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())[:_MOST]
     by_content = {
-        path.read_bytes(): path.relative_to(folder).as_posix()
+        _content(path, folder): path.relative_to(folder).as_posix()
         for path in reversed(paths)  # of equal files the first
-        if path.stat().st_size <= _LARGEST
+        if path.stat().st_size <= _LARGEST and path.suffix not in _LEFT_OUT
     }
-    return {name: data for data, name in reversed(by_content.items())}
+    return {name: data for data, name in reversed(by_content.items()) if data != payload}
+
+
+def _content(path: Path, folder: Path) -> bytes:
+    """Return a file without the name of the folder, which differs from compile to compile."""
+    return path.read_bytes().replace(f"{folder}/".encode(), b"")

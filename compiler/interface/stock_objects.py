@@ -156,11 +156,14 @@ class _Foreign:
     ) -> Any:  # noqa: ANN401 - whatever it returned is checked later
         """Return the result of the backend for a program."""
         before = HandlesBefore(edge_program)
-        with inheriting(), _joining(self.__name__):
+        with inheriting(), _joining(self.__name__) as written:
             found = self.backend.preprocess(edge_program, _foreign_specs(compile_specs))
         result = _own_result(found)
         if isinstance(result, PreprocessResult):
-            result.debug_handle_map = before.completed(result.debug_handle_map, self.__name__)
+            handles = result.debug_handle_map
+            if handles is None and written is not None:
+                handles = written.of_payload(self.__name__, result.processed_bytes)
+            result.debug_handle_map = before.completed(handles, self.__name__)
         return result
 
     def _all_methods(
@@ -179,8 +182,11 @@ class _Foreign:
         }
 
 
-def _joining(backend_id: str) -> AbstractContextManager[None]:
-    """Return the context in which a vendor's own identifiers are given true debug handles."""
+def _joining(backend_id: str) -> AbstractContextManager[Any]:
+    """Return the context in which a vendor's own identifiers are given true debug handles.
+
+    Where the vendor has no map it yields what has one for the payload.
+    """
     place = next((one.joins for one in vendors_of(backend_id) if one.joins), "")
     return resolve(place)() if place else nullcontext()
 

@@ -40,6 +40,7 @@ from inspector.tables.memory import culprits, measured, memory_plan
 from inspector.tables.planners import IN_FILE, planner_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table
+from inspector.tables.vela import has_estimates, memories
 
 _NO_PROGRAM = Need(
     "No memory plan",
@@ -52,12 +53,13 @@ _NO_BUFFER = Need(
 )
 
 
-_ALL, _MEASURED, _PLANNERS = "all", "measured", "planners"
+_ALL, _MEASURED, _PLANNERS, _ESTIMATE = "all", "measured", "planners", "estimate"
 _SCOPES = [
     ("at the peak", "peak"),
     ("all values", _ALL),
     ("planners", _PLANNERS),
     ("as measured", _MEASURED),
+    ("NPU (estimate)", _ESTIMATE),
 ]
 _CURVE, _TIMES = 250, 310  # heights from which there is room below the plan for a strip, for both
 
@@ -73,6 +75,7 @@ class _MemoryContent:
     measured: str
     times: InstructionTimes
     beside: MemoryMap | None = None
+    estimated: bool = False
 
 
 class MemoryPane(CanvasImage, PanelActions, Pane):
@@ -176,7 +179,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.times.show_times(content.times, self.state.units.time)
         self._follow()
         self.legend.set_entries(content.map.legend)
-        self._offer_scopes(bool(content.measured))
+        self._offer_scopes()
         self.table.show_table(content.table)
         self._show_note()
         self.show_content()
@@ -200,7 +203,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         found = self.planners.found(self.state)
         if found is not None and found is not self._plans:
             self._plans = found  # what was just computed is shown; a choice of the user stays
-            self._offer_scopes(bool(self._content and self._content.measured))
+            self._offer_scopes()
             self.scope.setCurrentIndex(self.scope.findData(_PLANNERS))
         self._show_note()
         self.show_state(self.state)
@@ -212,13 +215,14 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
     def _scope_chosen(self, _index: int) -> None:
         self.show_state(self.state)
 
-    def _offer_scopes(self, has_measured: bool) -> None:
-        known = [
-            one
-            for one in _SCOPES
-            if (one[1] != _MEASURED or has_measured)
-            and (one[1] != _PLANNERS or self.planners.found(self.state) is not None)
-        ]
+    def _offer_scopes(self) -> None:
+        content = self._content
+        offered = {
+            _MEASURED: content is not None and bool(content.measured),
+            _PLANNERS: self.planners.found(self.state) is not None,
+            _ESTIMATE: content is not None and content.estimated,
+        }
+        known = [one for one in _SCOPES if offered.get(one[1], True)]
         chosen = str(self.scope.currentData())
         there = chosen in (one for _, one in known)
         self.scope.show_choices(known, chosen if there else known[0][1])
@@ -332,15 +336,19 @@ def _build(session: Session, method: str, wanted: _MemoryRequest) -> _MemoryCont
         other = memory_map(session, plans[beside], place, unit, planner=beside)
         content, other = on_one_scale(content, other)
     words = measured_words(session, method, unit)
-    units = Units(size=unit)
+    units, estimated = Units(size=unit), has_estimates(session, method)
     if words and wanted.scope == _MEASURED:
         table = measured(session, method, units)
     elif others and wanted.scope == _PLANNERS:
         table = planner_table(plan, others, units)
+    elif estimated and wanted.scope == _ESTIMATE:
+        table = memories(session, method, units)
     else:
         peak_only = wanted.scope != _ALL
         table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
-    return _MemoryContent(plan, titles, place, content, table, index, words, times, other)
+    return _MemoryContent(
+        plan, titles, place, content, table, index, words, times, other, estimated
+    )
 
 
 def _needs(session: Session) -> Need | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
-from schema.graph import GraphNode, GraphValue, QuantizationParameters
+from schema.graph import Graph, GraphNode, GraphValue, QuantizationParameters
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.payloads.model import Constant
+from schema.payloads.nested import inner_label
 
 _FACTS = 4  # scales that are listed; of more the range is told
 
@@ -108,9 +109,21 @@ def inside_of(session: Session, method: str, node: ModelNode) -> tuple[InsideNod
 
 
 def _nodes(payload: Payload, delegate: int) -> Iterable[InsideNode]:
+    """Yield the nodes of a payload, then those of its nested blocks by their names in traces."""
     graph = payload.graph
     constants = {constant.name: constant for constant in payload.constants}
-    for node in graph.nodes if graph is not None else ():
+    if graph is None:
+        return
+    yield from _nodes_of(graph, graph.nodes, constants, delegate)
+    for block, inner in graph.subgraphs.items():
+        named = [replace(one, name=inner_label(block, one.name)) for one in inner.calls()]
+        yield from _nodes_of(inner, named, constants, delegate)
+
+
+def _nodes_of(
+    graph: Graph, nodes: Iterable[GraphNode], constants: Mapping[str, Constant], delegate: int
+) -> Iterable[InsideNode]:
+    for node in nodes:
         values: list[InsideValue] = []
         for argument in node.args:
             for name in argument.values:

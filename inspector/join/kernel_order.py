@@ -15,6 +15,7 @@ from schema.graph import GraphNode
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
 from schema.payloads.identity import named_node
+from schema.payloads.nested import nested_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def match_named_events(
     if payload.origins:
         return _match_origins(payload, names, recorded)
     calls = payload.graph.calls() if payload.graph is not None else ()
-    own = {node.name: node for node in calls}
+    own = dict(nested_calls(payload.graph)) if payload.graph is not None else {}
     if payload.operators or not names or not own.keys() >= set(names):
         return ()
     joined = recorded_of_kinds(calls, recorded)

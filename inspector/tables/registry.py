@@ -69,6 +69,11 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("delegation", "an operator, delegated or not", "delegation:delegation"),
         TableEntry("delegates", "a delegate, its payload", "delegation:delegates"),
         TableEntry("payloads", "a fact of a payload", "delegation:payloads"),
+        TableEntry("vela", "a fact of a command stream, estimated", "vela:facts"),
+        TableEntry("vela-layers", "a layer of a command stream, estimated", "vela:layers"),
+        TableEntry("vela-commands", "a command of a stream, its layer", "vela:commands"),
+        TableEntry("vela-memory", "a memory of an NPU, estimated", "vela:memories"),
+        TableEntry("vela-tensors", "a tensor in a memory of an NPU", "vela:tensors"),
         TableEntry("tensors", "a stored tensor, its values", "tensors:tensors"),
         TableEntry("tensor", "any tensor, its statistics", "tensor:tensor", TableSubject.SESSION),
         TableEntry(

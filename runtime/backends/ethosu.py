@@ -13,6 +13,7 @@ from typing_extensions import override
 from runtime.backends.graph import GraphBackend
 from runtime.backends.graph.engine import GraphEngine
 from runtime.backends.tosa import TosaBackend
+from runtime.backends.tosa.control import tosa_engine
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import BackendInitContext
 from runtime.errors import ErrorCode
@@ -53,4 +54,4 @@ class EthosUBackend(GraphBackend):
             raise DelegateError(code, _WHY, partition=partition, remedy=_REMEDY)
         specs = tuple(compile_specs.items())
         payload = payloads.decode(TosaBackend.id, context.kept[graphs[0]], {}, specs)
-        return GraphEngine(payload, self.table, context.partition)
+        return tosa_engine(payload, self.table, context.partition)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.backends.graph import GraphBackend
 from runtime.backends.tosa import TosaBackend
 
 
-class VgfBackend(GraphBackend):
+class VgfBackend(TosaBackend):
     """Runs VGF containers of one graph segment."""
 
     id = "VgfBackend"
-    table = TosaBackend.table

@@ -168,6 +168,7 @@ VENDORS: tuple[Vendor, ...] = (
         packages=_ARM,
         quantizer=f"{_M}arm:tosa_quantizer",
         operators=f"{_M}arm:operators",
+        joins="compiler.backends.tosa_handles:joining",
         works="compile; payloads are executed by torch, integers bit exact",
         traps=("tosa-tools needs flatbuffers 25.2.10 and numpy below 2.2",),
         integers_only=True,
@@ -184,6 +185,7 @@ VENDORS: tuple[Vendor, ...] = (
         packages=(*_ARM, "ethos-u-vela==5.1.0"),
         quantizer=f"{_M}arm:ethos_u_quantizer",
         operators=f"{_M}arm:operators",
+        joins="compiler.backends.tosa_handles:joining",
         works="compile; times are Vela's estimate",
         traps=(
             "it takes integers only: quantize the whole model",
@@ -206,6 +208,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         quantizer=f"{_M}arm:vgf_quantizer",
         operators=f"{_M}arm:operators",
+        joins="compiler.backends.tosa_handles:joining",
         works="compile",
         traps=("release 0.10.0 of the converter needs glibc 2.38",),
     ),

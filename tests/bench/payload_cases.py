@@ -14,7 +14,7 @@ from runtime import Runtime
 from tests.bench.result import Result
 
 _FOLDER = Path(__file__).resolve().parents[1] / "data" / "backends"
-# payload, most of the eager time; TOSA takes small layers apart, so that calls are most of its time
+# payload, most of the eager time
 _PAYLOADS = (
     ("vulkan_conv", 3.0),
     ("vulkan_attention", 3.0),
@@ -22,8 +22,10 @@ _PAYLOADS = (
     ("native_attention", 3.0),
     ("mps_convs", 3.0),
     ("tosa_conv", 3.0),
-    ("tosa_attention", None),
+    ("tosa_attention", 3.0),
     ("tosa_quantized_int8", None),
+    ("tosa_attention_int8", None),
+    ("vgf_conv", 3.0),
     ("vulkan_quantized_int8", None),
     ("coreml_conv", 3.0),
     ("coreml_attention", 3.0),

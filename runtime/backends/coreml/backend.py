@@ -88,8 +88,8 @@ def _bind(
     if node.target not in CONTROL:
         return table.bind(node, graph)
 
-    def engine(block: Graph) -> GraphEngine:
+    def engine(name: str) -> GraphEngine:
         inner = replace(table, bind=partial(_bind, blocks, payload, table, partition))
-        return GraphEngine(replace(payload, graph=block), inner, partition)
+        return GraphEngine(replace(payload, graph=blocks[name]), inner, partition, name)
 
     return bind_control(blocks, engine, node, graph)

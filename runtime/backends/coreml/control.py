@@ -5,20 +5,17 @@ A block reads values of the blocks around it. Those become inputs that follow it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-
-from torch import Tensor
+from functools import partial
 
 from runtime.backends.coreml.binding import operand_of
-from runtime.backends.coreml.given import Given
 from runtime.backends.graph import Operand, Operation
 from runtime.backends.graph.engine import GraphEngine
-from runtime.delegates.interface import DelegateTracer
+from runtime.backends.graph.nested import branch, loop
 from schema.graph import Graph, GraphNode, GraphValue
 
 CONTROL = ("cond", "while_loop")
-_UNTRACED = DelegateTracer(None, (0, 0))
 
 
 def enclosed(blocks: Mapping[str, Graph]) -> dict[str, Graph]:
@@ -52,7 +49,7 @@ def _enclose(name: str, blocks: Mapping[str, Graph], found: dict[str, Graph]) ->
 
 def bind_control(
     blocks: Mapping[str, Graph],
-    engine: Callable[[Graph], GraphEngine],
+    engine: Callable[[str], GraphEngine],
     node: GraphNode,
     graph: Graph,
 ) -> Operation | None:
@@ -60,7 +57,7 @@ def bind_control(
 
     Args:
         blocks: enclosed
-        engine: returns what runs a block
+        engine: returns what runs a block, by name
         node: to be bound
         graph: that it is in
     """
@@ -69,37 +66,8 @@ def bind_control(
     if len(node.subgraphs) != 2 or first is None:
         return None
     inner = [blocks[name] for name in node.subgraphs]
-    engines = [engine(one) for one in inner]
+    engines = tuple(engine(name) for name in node.subgraphs)
     count = 0 if node.target == "cond" else len(node.outputs)
     outer = tuple[Operand, ...](tuple(one.inputs[count:]) for one in inner)
-    run = _branch if node.target == "cond" else _loop
-
-    def called(*given: Given) -> list[Given]:
-        return run(engines, *given)
-
-    return Operation(called, (first, *outer))
-
-
-def _branch(
-    engines: Sequence[GraphEngine], pred: Given, then: Sequence[Given], other: Sequence[Given]
-) -> list[Given]:
-    if _is_true(pred):
-        return engines[0].run(then, _UNTRACED)
-    return engines[1].run(other, _UNTRACED)
-
-
-def _loop(
-    engines: Sequence[GraphEngine],
-    loop_vars: Sequence[Given],
-    of_condition: Sequence[Given],
-    of_body: Sequence[Given],
-) -> list[Given]:
-    condition, body = engines
-    state = list(loop_vars)
-    while _is_true(condition.run([*state, *of_condition], _UNTRACED)[0]):
-        state = body.run([*state, *of_body], _UNTRACED)
-    return state
-
-
-def _is_true(value: Given) -> bool:
-    return bool(value.any()) if isinstance(value, Tensor) else bool(value)
+    run = branch if node.target == "cond" else loop
+    return Operation(partial(run, engines), (first, *outer), blocks=engines)

@@ -17,9 +17,11 @@ from schema.dtypes.scalar_type import numel
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.origins import INTERPRETED
 from schema.payloads import Payload
+from schema.payloads.nested import inner_label
 
 _HALF = (torch.float16, torch.bfloat16)
 _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)
+_UNTRACED = DelegateTracer(None, (0, 0))
 _SCALARS: dict[str, Callable[[Any], Any]] = {"symint": int, "int": int, "float": float}
 
 
@@ -34,17 +36,22 @@ class GraphEngine:
         payload: decoded
         table: its operators
         partition: index among the delegates of the method
+        block: name of the block of the payload that it runs, empty for the outermost graph
 
     Raises: DelegateError naming the operators that are not in the table
     """
 
-    def __init__(self, payload: Payload, table: OperatorTable, partition: int) -> None:
+    def __init__(
+        self, payload: Payload, table: OperatorTable, partition: int, block: str = ""
+    ) -> None:
         if payload.graph is None:
             why = payload.issues[0].message if payload.issues else "the payload has no graph"
             raise _refused(why, partition)
         self.graph: Graph = payload.graph
         self.places = {name: place for place, name in enumerate(self.graph.values)}
         self._partition = partition
+        self._labels = [inner_label(block, node.name) for node in self.graph.nodes]
+        self._tracer = _UNTRACED  # of the call around, for a block
         self._dtypes = [_dtype(one, table, partition) for one in self.graph.values.values()]
         self._fixed: list[Any] = _constants(payload, table, partition)
         operations = _operations(self.graph, table, partition)
@@ -52,6 +59,9 @@ class GraphEngine:
         constants = {name for name, value in self.graph.values.items() if value.constant}
         self._state = [self.places[name] for name in sorted(written & constants)]
         self._mains = [0 if one is None else one.main for one in operations]
+        self._blocks: list[tuple[GraphEngine, ...]] = [
+            () if one is None else one.blocks for one in operations
+        ]
         reads = [
             () if one is None else (*_places(one.operands, self.places),) for one in operations
         ]
@@ -123,6 +133,24 @@ class GraphEngine:
             is_done = made.__class__ is torch.Tensor and made.dtype is dtype
             held[target] = made if is_done else done(made)
 
+        if len(reads) == 1:
+            (first,) = reads
+
+            def of_one() -> None:
+                made = run(held[first])
+                is_done = made.__class__ is torch.Tensor and made.dtype is dtype
+                held[target] = made if is_done else done(made)
+
+            return of_one
+        if len(reads) == 2:
+            left, right = reads
+
+            def of_two() -> None:
+                made = run(held[left], held[right])
+                is_done = made.__class__ is torch.Tensor and made.dtype is dtype
+                held[target] = made if is_done else done(made)
+
+            return of_two
         return one
 
     def _source(self, operand: Operand) -> Any:  # noqa: ANN401 - a register, or several in a list
@@ -205,6 +233,13 @@ class GraphEngine:
             self._run_plain()
         return self.results()
 
+    def run_nested(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run a block for the node that has it; its nodes are events of the call around.
+
+        Raises: DelegateError naming the node that failed
+        """
+        return self.run(inputs, self._tracer)
+
     def begin(self, inputs: Sequence[Any]) -> None:
         """Set the inputs."""
         self._held[:] = self._fixed
@@ -234,20 +269,35 @@ class GraphEngine:
     def _run_traced(self, tracer: DelegateTracer) -> None:
         for index, node in enumerate(self.graph.nodes):
             if self._calls[index] is not None:
-                started = tracer.start()
-                self.run_node(index)
-                tracer.end(node.name, started, INTERPRETED)
+                self._run_node_traced(index, tracer)
                 if tracer.logs_values:
-                    self._log(node, self._mains[index], tracer)
+                    self._log(node, index, tracer)
             for place in self._dropped[index]:
                 self._held[place] = None
 
-    def _log(self, node: GraphNode, main: int, tracer: DelegateTracer) -> None:
+    def _run_node_traced(self, index: int, tracer: DelegateTracer) -> None:
+        """Run a node as one event; of one with blocks, each node of each iteration is an event."""
+        blocks = self._blocks[index]
+        if not blocks:
+            started = tracer.start()
+            self.run_node(index)
+            tracer.end(self._labels[index], started, INTERPRETED)
+            return
+        for block in blocks:
+            block._tracer = tracer
+        try:
+            self.run_node(index)
+        finally:
+            for block in blocks:
+                block._tracer = _UNTRACED
+
+    def _log(self, node: GraphNode, index: int, tracer: DelegateTracer) -> None:
+        main = self._mains[index]
         values = [self._held[self.places[name]] for name in node.outputs]
         tensors = [one.contiguous() for one in values if isinstance(one, torch.Tensor)]
         if len(tensors) == len(values) and values:
             own = [tensors[main], *tensors[:main], *tensors[main + 1 :]]
-            tracer.log_value(node.name, own[0] if len(own) == 1 else own)
+            tracer.log_value(self._labels[index], own[0] if len(own) == 1 else own)
 
     def run_node(self, index: int) -> None:
         """Run one node; those before it have run.

@@ -34,11 +34,13 @@ class Operation:
         run: returns the results, as one tensor or a sequence
         operands: its positional arguments
         main: index of the result that is the node's value, among several
+        blocks: engines of the nested blocks of a branch or a loop
     """
 
     run: Callable[..., Any]
     operands: tuple[Operand, ...]
     main: int = 0
+    blocks: tuple[Any, ...] = ()
 
 
 Bind: TypeAlias = Callable[[GraphNode, Graph], "Operation | None"]

@@ -1,6 +1,6 @@
 """TOSA payloads: the operators of TOSA 1.0, checked beside Arm's reference model.
 
-Refused: CUSTOM, COND_IF, WHILE_LOOP and variables, and the operators that 1.1 adds.
+Refused: CUSTOM, and the operators that 1.1 adds.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from runtime.backends.graph import GraphBackend, Operation, OperatorTable
+from runtime.backends.graph.engine import GraphEngine
 from runtime.backends.tosa import images, integers
+from runtime.backends.tosa.bound import bound
+from runtime.backends.tosa.control import tosa_engine
 from runtime.backends.tosa.integers import Facts, plain, wide
 from runtime.untyped import from_buffer
 from schema.dtypes.scalar_type import numel
 from schema.graph import Graph, GraphNode, GraphValue
+from schema.payloads import Payload
 
 Run = Callable[..., Any]
 
@@ -166,6 +171,9 @@ def bind(node: GraphNode, graph: Graph) -> Operation | None:
     if node.target == "CONCAT":
         axis = int(str(node.attributes["axis"]))
         return Operation(partial(_concatenated, axis), (names,))
+    fast = bound(node, graph)
+    if fast is not None:
+        return fast
     if node.target in TYPED:
         dtypes = _dtype(graph, names[0]), _dtype(graph, node.outputs[0])
         return Operation(TYPED[node.target](node.attributes, dtypes), names)
@@ -211,3 +219,11 @@ class TosaBackend(GraphBackend):
         {"int4": torch.int8, "int48": torch.int64},
         {"int4": _int4, "int48": _int48},
     )
+
+    @override
+    def engine(self, payload: Payload, partition: int) -> GraphEngine:
+        """Return what runs a payload.
+
+        Raises: DelegateError naming the operators that are not known
+        """
+        return tosa_engine(payload, self.table, partition)

@@ -46,10 +46,12 @@ class NpuOperation:
     Attributes:
         kind: as in ``OPERATIONS``
         facts: shapes as height, width, depth; regions and offsets of the feature maps
+        at: bytes from the begin of the stream to its command word
     """
 
     kind: str
     facts: Mapping[str, object]
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,9 @@ def _operations(words: list[int]) -> tuple[tuple[NpuOperation, ...], int]:
         elif code in OPERATIONS:
             if len(built) >= _MAX_OPERATIONS:
                 raise FormatError(f"at most {_MAX_OPERATIONS} NPU operations", "more")
-            built.append(NpuOperation(OPERATIONS[code], _facts(code, parameter, state)))
+            built.append(
+                NpuOperation(OPERATIONS[code], _facts(code, parameter, state), 4 * (at - 1))
+            )
         elif code in _SYNCHRONISATION:
             waits += 1
         else:

@@ -235,3 +235,13 @@ def _summary(
         for index, tensor in enumerate(tensors[:_SHOWN]):
             facts[f"{what} {index}"] = f"region {tensor.region}, offset {tensor.offset}"
     return MappingProxyType(facts)
+
+
+def command_stream(data: memoryview) -> CommandStream | None:
+    """Return the commands inside a payload, None where they are elsewhere or damaged."""
+    try:
+        blocks = read_blocks(data, [])
+        inline = next((one.data for one in blocks if one.name == "cmd_data" and not one.key), None)
+        return None if inline is None else read_commands(inline)
+    except FormatError:
+        return None

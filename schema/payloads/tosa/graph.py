@@ -38,7 +38,11 @@ def to_graph(
     graph: t.TosaGraph, release: Release, constants: Constants, issues: list[Issue]
 ) -> Graph:
     """Return the first block as the graph, the others as its subgraphs."""
-    built = [_block(block, name, release, constants, issues) for block, name in block_names(graph)]
+    aliases = _aliases(graph)
+    built = [
+        _block(block, name, release, constants, issues, aliases)
+        for block, name in block_names(graph)
+    ]
     if not built:
         return Graph("TOSA", (), {})
     main = built[0]
@@ -49,7 +53,16 @@ def to_graph(
         main.inputs,
         main.outputs,
         {inner.name: inner for inner in built[1:]},
+        main.attributes,
     )
+
+
+def _aliases(graph: t.TosaGraph) -> Mapping[str, str]:
+    """Return the names that attributes may have for a block, each with its unique name."""
+    found: dict[str, str] = {}
+    for block, name in block_names(graph):
+        found.setdefault(block.name, name)
+    return found | {name: name for _, name in block_names(graph)}
 
 
 def _block(
@@ -58,20 +71,26 @@ def _block(
     release: Release,
     constants: Constants,
     issues: list[Issue],
+    aliases: Mapping[str, str],
 ) -> Graph:
     values = {tensor.name: _tensor(tensor, name, release, constants) for tensor in block.tensors}
     values |= {shape.name: _shape(shape, name, constants) for shape in block.shapes}
     if len(values) < len(block.tensors) + len(block.shapes):
         issues.append(Issue(Severity.WARNING, _WHERE, f"block {name} repeats a tensor name"))
     nodes = tuple(
-        _node(operator, index, release, values) for index, operator in enumerate(block.operators)
+        _node(operator, index, release, values, aliases)
+        for index, operator in enumerate(block.operators)
     )
     named = {text for node in nodes for text in (*node.inputs, *node.outputs)}
     for missing in sorted((named | {*block.inputs, *block.outputs}) - values.keys()):
         values[missing] = GraphValue(missing, kind="other")
         text = f"{missing} is used in block {name} but not defined"
         issues.append(Issue(Severity.ERROR, _WHERE, text))
-    return Graph(name, nodes, values, block.inputs, block.outputs)
+    variables = {one.name: one.variable_name or one.name for one in block.tensors if one.variable}
+    facts: dict[str, object] = {"variables": MappingProxyType(variables)} if variables else {}
+    return Graph(
+        name, nodes, values, block.inputs, block.outputs, attributes=MappingProxyType(facts)
+    )
 
 
 def _tensor(tensor: t.TosaTensor, block: str, release: Release, constants: Constants) -> GraphValue:
@@ -95,7 +114,11 @@ def _with_constant(value: GraphValue, block: str, constants: Constants) -> Graph
 
 
 def _node(
-    operator: t.TosaOperator, index: int, release: Release, values: Mapping[str, GraphValue]
+    operator: t.TosaOperator,
+    index: int,
+    release: Release,
+    values: Mapping[str, GraphValue],
+    aliases: Mapping[str, str],
 ) -> GraphNode:
     target = release.operator(operator.op)
     passive = target in CONSTANTS and not operator.inputs
@@ -107,7 +130,7 @@ def _node(
         tuple(Argument(values=(name,)) for name in operator.inputs),
         operator.outputs,
         attributes=MappingProxyType(facts),
-        subgraphs=nested,
+        subgraphs=tuple(aliases.get(one, one) for one in nested),
     )
 
 

@@ -40,6 +40,7 @@ def decode_payload(source: PayloadSource) -> Payload:
         cover(data, flatbuffer_claims(reader, table, 0, _owners(graph, release, constants))),
         tuple(constants.values()),
         summary=_summary(graph, version),
+        files=MappingProxyType({"model.tosa": data}),
         external_ids=MappingProxyType(dict(enumerate((*built.inputs, *built.outputs)))),
         issues=tuple(issues),
     )

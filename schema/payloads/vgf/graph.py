@@ -56,7 +56,30 @@ def _flat(module: Graph, node: GraphNode, sequence: t.Sequence) -> Graph:
         facts["input names"] = ", ".join(sequence.input_names)
     if sequence.output_names:
         facts["output names"] = ", ".join(sequence.output_names)
-    return replace(module, attributes=MappingProxyType(facts))
+    inputs, outputs = _interface(module, sequence)
+    return replace(module, inputs=inputs, outputs=outputs, attributes=MappingProxyType(facts))
+
+
+def _interface(module: Graph, sequence: t.Sequence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the inputs and outputs of a container by the values of its only module.
+
+    The container may have an output twice, or an input as output; the module has each once.
+    """
+    segment = sequence.segments[0]
+    sides = ((segment.inputs, module.inputs), (segment.outputs, module.outputs))
+    if any(len(slots) != len(names) for slots, names in sides):
+        return module.inputs, module.outputs
+    bound = {
+        slot.binding: name
+        for slots, names in sides
+        for slot, name in zip(slots, names, strict=True)
+    }
+    if any(slot.binding not in bound for slot in (*sequence.inputs, *sequence.outputs)):
+        return module.inputs, module.outputs
+    return (
+        tuple(bound[slot.binding] for slot in sequence.inputs),
+        tuple(bound[slot.binding] for slot in sequence.outputs),
+    )
 
 
 def _value(index: int, entry: t.Resource) -> GraphValue:

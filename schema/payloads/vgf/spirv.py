@@ -73,8 +73,8 @@ class _Module:
     tensors: dict[int, TensorMeta] = field(default_factory=dict[int, TensorMeta])
     values: dict[str, GraphValue] = field(default_factory=dict[str, GraphValue])
     nodes: list[GraphNode] = field(default_factory=list[GraphNode])
-    inputs: list[str] = field(default_factory=list[str])
-    outputs: list[str] = field(default_factory=list[str])
+    inputs: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    outputs: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     entry: str = ""
 
 
@@ -95,10 +95,15 @@ def read_graph(words: Sequence[int], constants: Sequence[tuple[str, int]]) -> Gr
         module.entry or "module",
         tuple(module.nodes),
         module.values,
-        tuple(module.inputs),
-        tuple(module.outputs),
+        _in_order(module.inputs),
+        _in_order(module.outputs),
         attributes=MappingProxyType({"instruction sets": ", ".join(module.sets.values())}),
     )
+
+
+def _in_order(places: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    """Return names by their index in the interface, which instructions need not follow."""
+    return tuple(name for _, name in sorted(places, key=lambda one: one[0]))
 
 
 _Constants = Sequence[tuple[str, int]]
@@ -225,13 +230,20 @@ def _entry(module: _Module, operands: Words, _: _Constants) -> None:
 
 
 def _input(module: _Module, operands: Words, _: _Constants) -> None:
-    module.inputs.append(_value(module, operands[0], operands[1], None))
+    name = _value(module, operands[0], operands[1], None)
+    module.inputs.append((_place(module, operands[2:3], len(module.inputs)), name))
 
 
 def _output(module: _Module, operands: Words, _: _Constants) -> None:
     label = f"v{operands[0]}"
     module.values.setdefault(label, GraphValue(label, kind="other"))
-    module.outputs.append(label)
+    module.outputs.append((_place(module, operands[1:2], len(module.outputs)), label))
+
+
+def _place(module: _Module, operand: Words, otherwise: int) -> int:
+    """Return an index of the interface, given by a constant."""
+    found = module.literals.get(operand[0]) if operand else None
+    return found if isinstance(found, int) else otherwise
 
 
 def _extended(module: _Module, operands: Words, _: _Constants) -> None:

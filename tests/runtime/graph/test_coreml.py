@@ -195,6 +195,19 @@ def test_weights_that_do_not_fill_their_shape_are_refused_by_name() -> None:
         CoreMLBackend().engine(cut, 0)
 
 
+class _Events(DelegateTracer):
+    """Keeps the names of events."""
+
+    def __init__(self) -> None:
+        super().__init__(None, (0, 0))
+        self.events: list[Any] = []
+
+    records = property(lambda _: True)
+
+    def log(self, identity: Any, start: int, end: int, metadata: bytes | None = None) -> None:
+        self.events.append(identity)
+
+
 def test_loop_runs_until_its_condition_fails() -> None:
     five = torch.tensor([5.0]).numpy().tobytes()
 
@@ -214,6 +227,10 @@ def test_loop_runs_until_its_condition_fails() -> None:
     assert isinstance(engine, MilEngine)
     assert _run(engine, torch.tensor(1.5))[0].item() == 6.0
     assert _run(engine, torch.tensor(7.0))[0].item() == 7.0
+    tracer = _Events()
+    engine.run([torch.tensor(1.5)], tracer)
+    assert len(tracer.events) == 7  # four conditions, three iterations
+    assert len(set(tracer.events)) == 2
 
 
 def test_pair_of_scales_that_the_compiler_merged_is_seen_in_the_numbers() -> None:

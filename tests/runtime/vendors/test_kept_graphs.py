@@ -53,6 +53,6 @@ def test_the_record_has_the_files_of_the_vendors_tools() -> None:
     assert opened.record is not None
     (delegate,) = opened.program.plans[0].delegates
     kept = opened.record.kept(opened.program.delegate_data(delegate))
-    assert sorted(name.rpartition(".")[2] for name in kept) == ["csv", "csv", "tosa"]
+    assert sorted(name.rpartition(".")[2] for name in kept) == ["csv", "csv", "tosa", "xml"]
     other = memoryview(b"another payload")
     assert opened.record.kept(other) == {}

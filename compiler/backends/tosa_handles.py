@@ -1,0 +1,212 @@
+"""Debug handles of the operators of a TOSA graph, and of the same graph in another format.
+
+Arm's visitors write each operator for one node of the program, which has the handle of the node
+that it stands in for. What a converter makes of the graph is matched by structure: an operator is
+the one with the same kind, attributes and constants on the same operands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from compiler.backends.vendors.package import backend_part
+from compiler.interface.inherited_handles import handle_of
+from schema import payloads
+from schema.graph import GraphNode, GraphValue
+from schema.payloads import Payload
+from schema.payloads.nested import nested_calls
+
+Handles = dict[str, tuple[int, ...]]
+_TOSA = "TOSABackend"
+_ETHOS_U = "EthosUBackend"
+_COMMUTATIVE = frozenset(
+    (
+        *("ADD", "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "EQUAL", "LOGICAL_AND", "LOGICAL_OR"),
+        *("LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL"),
+    )
+)
+_NODE, _OUTPUTS = 1, 5  # arguments of NodeVisitor._serialize_operator
+_STRUCTURAL = ("axis", "dilation", "kernel", "out_pad", "pad", "perms", "stride")
+
+
+@dataclass(slots=True)
+class WrittenTosa:
+    """What Arm's visitors have written.
+
+    Attributes:
+        handles: debug handles by the name of an operator's first result
+        graph: the bytes of the last graph
+    """
+
+    handles: Handles = field(default_factory=dict[str, tuple[int, ...]])
+    graph: bytes = b""
+
+    def of_payload(self, backend_id: str, data: bytes) -> Handles | None:
+        """Return the debug handles by name of a payload's operators, None where none is known."""
+        if not self.graph or not self.handles:
+            return None
+        written = payloads.decode(_TOSA, memoryview(self.graph))
+        if written.graph is None:
+            return None
+        own = {
+            label: self.handles[node.outputs[0]]
+            for label, node in nested_calls(written.graph)
+            if node.outputs and node.outputs[0] in self.handles
+        }
+        if backend_id in (_TOSA, _ETHOS_U):  # of a command stream the written graph is what runs
+            return own or None
+        return handles_of_copy(own, written, payloads.decode(backend_id, memoryview(data))) or None
+
+
+@contextlib.contextmanager
+def joining() -> Generator[WrittenTosa, None, None]:
+    """Collect the graph that Arm's visitors write, and the handle of each of its operators."""
+    visitor = backend_part("arm.operators.node_visitor").NodeVisitor
+    backend = backend_part("arm.tosa.backend").TOSABackend
+    serialize, lower = visitor._serialize_operator, backend._preprocess
+    found = WrittenTosa()
+
+    def serializing(*given: Any, **more: Any) -> None:  # noqa: ANN401
+        outputs = given[_OUTPUTS] if len(given) > _OUTPUTS else more["outputs"]
+        own = handle_of(given[_NODE])
+        if own is not None:
+            found.handles[outputs[0]] = (own,)
+        serialize(*given, **more)
+
+    def lowering(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        found.handles.clear()
+        result = lower(*args, **kwargs)
+        found.graph = bytes(result.processed_bytes)
+        return result
+
+    visitor._serialize_operator, backend._preprocess = serializing, staticmethod(lowering)
+    try:
+        yield found
+    finally:
+        visitor._serialize_operator, backend._preprocess = serialize, staticmethod(lower)
+
+
+def handles_of_copy(own: Mapping[str, tuple[int, ...]], graph: Payload, copy: Payload) -> Handles:
+    """Return the handles of a graph's copy in another format, by the names of its operators.
+
+    Operators that are the same on the same operands have each other's handles: their values are
+    equal. Behind what the converter has simplified, an operator is the only one of its kind, shape
+    and constants. One without a counterpart has none.
+
+    Args:
+        own: handles by name of the graph's operators
+        graph: as it was written
+        copy: what a converter made of it
+    """
+    written, made = _structure(graph), _structure(copy)
+    by_structure: dict[str, set[int]] = {}
+    for name, one in written.items():
+        by_structure.setdefault(one.whole, set()).update(own.get(name, ()))
+    known = {one.whole for one in made.values()}
+    left = [one.alone for one in made.values() if one.whole not in by_structure]
+    alone = _unique(
+        {name: one.alone for name, one in written.items() if one.whole not in known}, left
+    )
+    found: Handles = {}
+    for name, one in made.items():
+        handles = by_structure.get(one.whole) or own.get(alone.get(one.alone, ""), ())
+        if handles:
+            found[name] = tuple(sorted(handles))
+    return found
+
+
+def _unique(names: Mapping[str, str], others: Sequence[str]) -> dict[str, str]:
+    """Return digest -> name for digests that are once on both sides."""
+    counts, theirs = Counter(names.values()), Counter(others)
+    return {key: name for name, key in names.items() if counts[key] == theirs[key] == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Digests:
+    """What a node computes.
+
+    Attributes:
+        whole: with all that its operands are computed from
+        alone: its kind, attributes, constants and shape
+    """
+
+    whole: str
+    alone: str
+
+
+def _structure(payload: Payload) -> dict[str, _Digests]:
+    """Return digests of what each node computes, by its name."""
+    graph = payload.graph
+    if graph is None:
+        return {}
+    data = {one.name: one.data for one in payload.constants if one.data is not None}
+    values = {name: f"input {place}" for place, name in enumerate(graph.inputs)}
+    found: dict[str, _Digests] = {}
+    for node in graph.calls():
+        operands = [
+            (values.get(name, ""), "" if name in values else _constant(graph.values[name], data))
+            for name in node.inputs
+        ]
+        if node.target in _COMMUTATIVE:  # converters put constants last
+            operands.sort()
+        facts = _facts(node)
+        shapes = [_shape(graph.values[name]) for name in node.outputs]
+        constants = [constant for _, constant in operands]
+        one = _Digests(
+            _digest(node.target, facts, operands), _digest(node.target, facts, shapes, constants)
+        )
+        found[node.name] = one
+        values.update((name, f"{one.whole} {place}") for place, name in enumerate(node.outputs))
+    return found
+
+
+def _shape(value: GraphValue) -> object:
+    return None if value.tensor is None else (value.tensor.dtype, value.tensor.sizes)
+
+
+def _facts(node: GraphNode) -> list[tuple[str, list[int]]]:
+    facts: list[tuple[str, list[int]]] = []
+    for name in _STRUCTURAL:
+        given: Any = node.attributes.get(name)
+        if isinstance(given, int):
+            facts.append((name, [given]))
+        elif isinstance(given, (tuple, list)):
+            facts.append((name, [int(one) for one in cast("Sequence[Any]", given)]))
+    return facts
+
+
+def _constant(value: GraphValue, data: Mapping[str, memoryview]) -> str:
+    """Return a digest of a constant, whether its elements are inline or beside the graph."""
+    literal: Any = value.literal
+    if value.tensor is None:
+        return f"list {_elements(literal)}"
+    sizes = value.tensor.sizes
+    stored = data.get(value.constant)
+    if stored is not None:
+        return _digest(value.tensor.dtype, sizes, hashlib.sha256(stored).hexdigest())
+    packed = _packed(value.tensor.dtype, _elements(literal))
+    return _digest(value.tensor.dtype, sizes, hashlib.sha256(packed).hexdigest())
+
+
+def _elements(literal: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    if isinstance(literal, (tuple, list)):
+        return tuple(cast("Sequence[Any]", literal))
+    return (literal,)
+
+
+def _packed(dtype: str, elements: tuple[Any, ...]) -> bytes:
+    known = {"bool": "?", "float16": "e", "float32": "f", "int8": "b", "int16": "h", "int32": "i"}
+    if dtype not in known:
+        return repr(elements).encode()
+    return np.array(elements, dtype=known[dtype]).tobytes()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

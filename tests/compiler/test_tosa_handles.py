@@ -1,0 +1,52 @@
+"""Debug handles of TOSA operators, and of the same graphs behind VGF's converter."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.backends.tosa_handles import WrittenTosa, handles_of_copy
+from schema import payloads
+from schema.payloads import Payload
+from schema.payloads.nested import nested_calls
+from schema.program import decode
+from tests.conftest import DATA
+
+
+def _payload(name: str) -> Payload:
+    program = decode((DATA / f"backends/{name}.pte").read_bytes())
+    delegate = program.plans[0].delegates[0]
+    return payloads.decode(delegate.id, program.delegate_data(delegate))
+
+
+@pytest.mark.parametrize("name", ["conv", "shapes"])
+def test_each_operator_behind_the_converter_has_the_handle_of_its_own(name: str) -> None:
+    written, made = _payload(f"tosa_{name}"), _payload(f"vgf_{name}")
+    assert written.graph is not None
+    assert made.graph is not None
+    places = {label: place for place, (label, _) in enumerate(nested_calls(written.graph))}
+    own = {label: (place,) for label, place in places.items()}
+    found = handles_of_copy(own, written, made)
+    kinds = [node.target for _, node in nested_calls(written.graph)]
+    for node in made.graph.calls():
+        assert {kinds[place] for place in found[node.name]} == {node.target}
+
+
+def test_another_graph_has_no_handles() -> None:
+    written, other = _payload("tosa_attention"), _payload("vgf_quantized_int8")
+    assert written.graph is not None
+    own = {label: (1,) for label, _ in nested_calls(written.graph)}
+    found = handles_of_copy(own, written, other)
+    assert other.graph is not None
+    assert len(found) < len(other.graph.calls()) // 4
+
+
+def test_handles_go_by_the_tensor_that_an_operator_writes() -> None:
+    program = decode((DATA / "backends/tosa_m1.pte").read_bytes())
+    data = bytes(program.delegate_data(program.plans[0].delegates[0]))
+    graph = payloads.decode("TOSABackend", memoryview(data)).graph
+    assert graph is not None
+    convolution = next(node for node in graph.calls() if node.target == "CONV2D")
+    found = WrittenTosa({convolution.outputs[0]: (7,)}, data)
+    assert found.of_payload("TOSABackend", data) == {convolution.name: (7,)}
+    assert found.of_payload("EthosUBackend", b"a command stream") == {convolution.name: (7,)}
+    assert WrittenTosa().of_payload("TOSABackend", data) is None
