@@ -37,6 +37,7 @@ COLUMNS = (
     *("rules", "quantized"),
 )
 KEPT, _KEPT_AS = HERE / "data/backends", {"int8": "m1_int8"}
+_OF_INTEGERS = {"coreml": "coreml:target=iOS17"}  # how a backend is named for quantized programs
 _LONGEST = 110  # characters of a cell
 _NOT_COMPILED = "not compiled"
 
@@ -88,7 +89,8 @@ def cells_of(card: BackendCard, model: str, folder: Path) -> Cells:
             found.text |= _cells_of_files(own)
         return found
     source, own = f"{MODELS}:{model}", folder / "own"
-    names: list[str | Path] = ["--partitioner", card.name]
+    asked = _OF_INTEGERS.get(card.name, card.name) if model == "int8" else card.name
+    names: list[str | Path] = ["--partitioner", asked]
     code, _, why = command("compile", source, "-o", own, *names)
     found.text["own"] = "yes" if not code else why
     code, _, why = command(
@@ -174,7 +176,7 @@ def _run(_session: Session, own: Path) -> str:
         return why
     parts = json.loads(out)["data"].get("partitions", [])
     kinds = dict.fromkeys(str(one.get("origin") or one.get("source")) for one in parts)
-    return ", ".join(kinds) or "no delegates"
+    return ", ".join(kinds) or "instructions, by our kernels"
 
 
 def _join(_session: Session, own: Path) -> str:
@@ -234,7 +236,8 @@ def _quantized(card: BackendCard, source: str, folder: Path) -> str:
     if not card.quantizer:
         return "it has no quantizer"
     how = "static" if card.works.startswith("compile by our own") else card.name
-    words = ("compile", source, "-o", folder / "quantized", "--partitioner", card.name)
+    asked = _OF_INTEGERS.get(card.name, card.name)
+    words = ("compile", source, "-o", folder / "quantized", "--partitioner", asked)
     code, _, why = command(*words, "--quantize", how)
     return "yes" if not code else why
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from inspector.recipes.compile_job import (
@@ -18,6 +18,7 @@ from inspector.recipes.compile_job import (
     CompileJob,
     Precision,
     Quantization,
+    Rules,
     SourceKind,
 )
 from inspector.recipes.data_source import DataSourceError, data_source
@@ -62,6 +63,7 @@ def job_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
             _partitioner_problems(job.partitioners, here=here and not job.backend_python),
         ),
         ("rules.deny_dtypes", _dtype_problems(job.rules.deny_dtypes)),
+        *_flow_rules(job),
         ("memory_planner", _planner_problems(job.memory_planner, here=here)),
         *_quantization_checks(job.quantising, here=here),
         *_precision_checks(job.precision),
@@ -107,6 +109,20 @@ def _partitioner_problems(names: Sequence[str], *, here: bool) -> Iterator[str]:
             yield from _file_problems(text, here=here)
         elif here and not is_partitioner(text.partition(":")[0]):
             yield unknown_partitioner(text.partition(":")[0])
+
+
+def _flow_rules(job: CompileJob) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the rules of a job whose flow has no partitions that they could change."""
+    flow = next(filter(None, map(flow_vendor, job.partitioners)), None)
+    if flow is None:
+        return
+    plain = Rules()
+    words = (
+        f"{flow.alias} compiles the whole program by its passes: rules of partitions cannot apply"
+    )
+    for one in fields(job.rules):
+        if getattr(job.rules, one.name) != getattr(plain, one.name):
+            yield f"rules.{one.name}", [words]
 
 
 def _dtype_problems(names: Iterable[str]) -> Iterator[str]:

@@ -32,6 +32,7 @@ from schema.program import model as m
 from schema.version import __version__
 
 _FILLS = ("zeros", "ones")
+_NO_CALLS = "the run calls no delegate; a run that logs values has those of each instruction"
 
 
 def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
@@ -179,6 +180,8 @@ class StepRun:
             if error.code != ErrorCode.EndOfMethod:
                 raise
         method.reset_execution()
+        if not self._calls:
+            raise AnswerError(_NO_CALLS)
         if self._calls <= self._job.call:
             raise AnswerError(f"unknown delegate call {self._job.call}: the run has {self._calls}")
         return method.get_outputs()

@@ -122,6 +122,7 @@ VENDORS: tuple[Vendor, ...] = (
         works="compile as a model; compiled models need macOS",
         traps=(
             "it computes in fp16 unless precision=FLOAT32",
+            "quantized programs need target=iOS17 or later",
             "lower_full_graph ignores the operators to skip",
         ),
     ),
@@ -156,6 +157,7 @@ VENDORS: tuple[Vendor, ...] = (
         packages=("executorch",),
         operators=f"{_M}vulkan:operators",
         works="compile; payloads are those of Vulkan and are executed by torch",
+        traps=("its runtime has no tracer: a run in a browser leaves no trace",),
     ),
     Vendor(
         "tosa",
@@ -253,6 +255,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="use the sources of executorch 1.4.1, whose compiler is plain Python",
         works="payloads are executed by torch",
+        traps=("its compiler writes a transposed convolution as a plain one",),
     ),
     Vendor(
         "native",
@@ -284,7 +287,10 @@ VENDORS: tuple[Vendor, ...] = (
         quantizer=f"{_M}devices:qnn_quantizer",
         operators=f"{_M}devices:qnn_operators",
         works=_DEVICE_RUN,
-        traps=("the versions of SDK and device libraries have to match",),
+        traps=(
+            "the versions of SDK and device libraries have to match",
+            "profiles count cycles; tensors that it dumps slow a run down, so do not take both",
+        ),
         on_device=True,
     ),
     Vendor(
@@ -299,6 +305,7 @@ VENDORS: tuple[Vendor, ...] = (
         source="NeuroPilot Express SDK, from neuropilot.mediatek.com",
         quantizer=f"{_M}devices:mediatek_quantizer",
         works=_DEVICE_RUN,
+        traps=("its runtime logs one event for each call, none of what is inside",),
         on_device=True,
     ),
     Vendor(
@@ -317,6 +324,7 @@ VENDORS: tuple[Vendor, ...] = (
         " executorch with it",
         quantizer=f"{_M}devices:samsung_quantizer",
         works=_DEVICE_RUN,
+        traps=("its runtime logs one event for each call, none of what is inside",),
         on_device=True,
     ),
     Vendor(
@@ -335,6 +343,10 @@ VENDORS: tuple[Vendor, ...] = (
         quantizer=f"{_M}devices:nxp_quantizer",
         integers_only=True,
         works=_DEVICE_RUN,
+        traps=(
+            "it takes integers only: quantize the whole model",
+            "only programs compiled with use_profiling=true log what is inside of a call",
+        ),
         on_device=True,
     ),
     Vendor(
@@ -351,6 +363,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="a build of torch with CUDA, from pytorch.org, and its triton",
         works=_DEVICE_RUN,
+        traps=("it takes all nodes that are left: name it last",),
         on_device=True,
     ),
     Vendor(
@@ -363,6 +376,7 @@ VENDORS: tuple[Vendor, ...] = (
         needs=(_PACKAGE, VendorNeed(platform="darwin")),
         source="executorch and torchao on macOS with Apple silicon",
         works=_DEVICE_RUN,
+        traps=("it takes all nodes that are left: name it last",),
         on_device=True,
     ),
     Vendor(

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inspector.cli.main import main
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.job_checks import job_problems
 from inspector.toolchain.listing import own_partitioners
 from inspector.toolchain.stock.flows import verdicts
@@ -79,6 +79,22 @@ def test_flow_has_names_like_a_partitioner_and_is_named_alone() -> None:
     (problem,) = job_problems(job)
     assert problem.path == "partitioners"
     assert problem.sentence == "cadence compiles the whole program, so it is named alone"
+
+
+@pytest.mark.parametrize(
+    ("rules", "path"),
+    [
+        (Rules(deny_ops=("aten.relu",)), "rules.deny_ops"),
+        (Rules(min_nodes=3), "rules.min_nodes"),
+        (Rules(allow_modules=("head",)), "rules.allow_modules"),
+    ],
+)
+def test_rules_of_partitions_are_refused_for_a_flow(rules: Rules, path: str) -> None:
+    job = CompileJob(Source("m.py", "m"), partitioners=("cortex-m:target=cortex-m4",), rules=rules)
+    (problem,) = job_problems(job)
+    assert problem.path == path
+    assert "rules of partitions cannot apply" in problem.sentence
+    assert job_problems(CompileJob(Source("m.py", "m"), partitioners=("cadence",))) == ()
 
 
 def test_verdicts_tell_what_became_of_each_node() -> None:
