@@ -255,5 +255,7 @@ def set_role(widget: QWidget, name: str, value: object) -> None:
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
+    if not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+        return  # it is styled when it is first measured or shown
     widget.style().unpolish(widget)
     widget.style().polish(widget)

@@ -17,13 +17,12 @@ from devtools_app.viewmodels.field_choices import (
     may_be_typed,
 )
 from devtools_app.viewmodels.recipe_form import FormField
-from devtools_app.widgets.fields import ComboBox, SpinBox
+from devtools_app.widgets.fields import NarrowComboBox, SpinBox
 from inspector.recipes.options import FieldNames
 
 MOST = (1 << 31) - 1
 _RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LETTERS = 8  # that a list shows at least
-_NARROWING = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 _ROOM = 60  # beside the text of an open list
 
 
@@ -105,7 +104,7 @@ class TextField(QLineEdit):
         """Do nothing: any text will do."""
 
 
-class ChoiceBox(ComboBox):
+class ChoiceBox(NarrowComboBox):
     """A list that is filled when it is opened; it is as wide as its form.
 
     Signals:
@@ -117,12 +116,10 @@ class ChoiceBox(ComboBox):
     action_picked = Signal(int)
 
     def __init__(self, *, typed: bool) -> None:
-        super().__init__()
+        super().__init__(_LETTERS)
         self._choices: tuple[FieldChoice, ...] = ()
         self._actions: tuple[str, ...] = ()
         self._filled = True
-        self.setMinimumContentsLength(_LETTERS)
-        self.setSizeAdjustPolicy(_NARROWING)
         if typed:
             self._let_type()
         self.activated.connect(self._activated)
@@ -202,7 +199,7 @@ class ChoiceBox(ComboBox):
         super().keyPressEvent(e)
 
 
-class OptionField(ComboBox):
+class OptionField(NarrowComboBox):
     """One of a few fixed words.
 
     Signals:
@@ -212,9 +209,7 @@ class OptionField(ComboBox):
     edited = Signal(object)
 
     def __init__(self, one: FormField) -> None:
-        super().__init__()
-        self.setMinimumContentsLength(_LETTERS)
-        self.setSizeAdjustPolicy(_NARROWING)
+        super().__init__(_LETTERS)
         labels: set[str] = set()
         for value, label in one.choices:
             if label not in labels:  # a default and its name are one line

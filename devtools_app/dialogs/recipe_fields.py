@@ -77,6 +77,7 @@ class RecipeFields(QScrollArea):
         self.setObjectName("panel")
         self.setAccessibleName("Recipe as form")
         self.setWidgetResizable(True)
+        self.setWidget(self._page)  # what is added later need not be styled anew with it
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -157,7 +158,6 @@ class RecipeFields(QScrollArea):
             for one in section.fields:
                 self._add(group, one)
         self._column.addStretch(1)
-        self.setWidget(self._page)
         self._restyle()
 
     def _add(self, group: FormGroup, one: FormField) -> None:

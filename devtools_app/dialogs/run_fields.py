@@ -40,7 +40,7 @@ from devtools_app.state.run_form import (
     with_path,
 )
 from devtools_app.widgets.elided_label import ElidedLabel
-from devtools_app.widgets.fields import ComboBox, SpinBox
+from devtools_app.widgets.fields import NarrowComboBox, SpinBox
 from inspector.devices.device import known_devices
 from inspector.recipes.compile_job import BUILT_IN
 from schema.backends import engine_backends
@@ -57,6 +57,7 @@ _LEVELS = {
     "outputs": "outputs",
     "intermediate": "every intermediate value",
 }
+_LETTERS = 12  # that a list shows at least
 _HERE = "This machine"
 _RUNTIMES = {"": BUILT_IN, EXECUTORCH: EXECUTORCH}  # the names of toolchains
 _ENGINES = {
@@ -395,11 +396,11 @@ class _ThreadSpin(SpinBox):
         return super().validate(input, pos)
 
 
-class _DeviceBox(ComboBox):
+class _DeviceBox(NarrowComboBox):
     """A list that is read again whenever it is opened, since devices are added elsewhere."""
 
     def __init__(self, refresh: Callable[[], object]) -> None:
-        super().__init__()
+        super().__init__(_LETTERS)
         self._refresh = refresh
 
     @override
@@ -409,10 +410,8 @@ class _DeviceBox(ComboBox):
 
 
 def _combo(name: str, box: QComboBox | None = None) -> QComboBox:
-    box = box or ComboBox()
+    box = box or NarrowComboBox(_LETTERS)
     box.setAccessibleName(name)
-    box.setMinimumContentsLength(12)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return box
 
 

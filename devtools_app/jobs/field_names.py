@@ -14,6 +14,7 @@ from devtools_app.viewmodels.field_choices import (
     FieldChoice,
     Vocabulary,
     partitioner_choices,
+    quantizer_choices,
     vocabulary,
 )
 from inspector.recipes.compile_job import CompileJob
@@ -42,6 +43,8 @@ class FieldNamesKnown(QObject):
         self._toolchain: tuple[str, str] | None = None
         self._program: Computed[Vocabulary] = Computed("names of the program", self)
         self._partitioners: Computed[tuple[FieldChoice, ...]] = Computed("partitioners", self)
+        self._quantizers: Computed[tuple[FieldChoice, ...]] = Computed("quantizers", self)
+        self._quantizers.ready.connect(lambda _key: self._ready())
         self._program.ready.connect(lambda _key: self._ready())
         self._partitioners.ready.connect(lambda _key: self._ready())
         self._last: tuple[State | None, CompileJob | None] = (None, None)
@@ -77,14 +80,20 @@ class FieldNamesKnown(QObject):
                 (shown.id, shown.revision, method), lambda _token: _program(session, method)
             )
             if found is not None:
-                known = replace(found, partitioners=known.partitioners, functions=known.functions)
+                known = replace(
+                    found,
+                    partitioners=known.partitioners,
+                    quantizers=known.quantizers,
+                    functions=known.functions,
+                )
         if job is not None and self._toolchain is not None:
             toolchain, python = self._toolchain
             choices = self._partitioners.ask(
                 self._toolchain, lambda _token: _choices(toolchain, python)
             )
             known = replace(known, partitioners=(_LISTING,) if choices is None else choices)
-        self._know(known)
+        quantizers = self._quantizers.ask("all", lambda _token: quantizer_choices())
+        self._know(replace(known, quantizers=quantizers or ()))
 
     def _know(self, known: Vocabulary) -> None:
         if known != self.known:
@@ -95,6 +104,7 @@ class FieldNamesKnown(QObject):
         """Stop computing."""
         self._program.close()
         self._partitioners.close()
+        self._quantizers.close()
 
 
 def _program(session: Session, method: str) -> Vocabulary:

@@ -66,6 +66,7 @@ class Vocabulary:
     modules: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     partitioners: tuple[FieldChoice, ...] = ()
+    quantizers: tuple[FieldChoice, ...] = ()
 
 
 def vocabulary(session: Session, method: str) -> Vocabulary:
@@ -99,6 +100,11 @@ def partitioner_choices(toolchain: str, python: str) -> tuple[FieldChoice, ...]:
     return tuple(map(_partitioner_choice, stock_partitioners(python)["partitioners"]))
 
 
+def quantizer_choices() -> tuple[FieldChoice, ...]:
+    """Return the quantizers of vendors; looks for the packages of each on the disk."""
+    return tuple(map(_partitioner_choice, vendor_quantizers()))
+
+
 def _partitioner_choice(row: Mapping[str, str]) -> FieldChoice:
     if not row["why_not"]:
         return FieldChoice(row["alias"], row["summary"])
@@ -112,7 +118,7 @@ def choices_of(one: FormField, known: Vocabulary) -> tuple[FieldChoice, ...]:
     if names is FieldNames.PARTITIONER:
         return known.partitioners
     if names is FieldNames.QUANTIZER:
-        return tuple(map(_partitioner_choice, vendor_quantizers()))
+        return known.quantizers
     if names is FieldNames.PLANNER:
         return tuple(FieldChoice(name, summary) for name, summary in PLANNERS.items())
     words: Mapping[FieldNames, Sequence[str]] = {

@@ -6,9 +6,17 @@ and its buttons take only Space outside of dialogs.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPushButton, QSpinBox, QToolButton
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QPushButton,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QToolButton,
+)
 from typing_extensions import override
 
 
@@ -18,6 +26,31 @@ class ComboBox(QComboBox):
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         e.ignore()
+
+
+class NarrowComboBox(ComboBox):
+    """A combo box with room for a few letters, however long the texts of its list are.
+
+    Qt's own policy for this makes the list of each box when the box is made, which takes longer
+    than all of the rest.
+    """
+
+    def __init__(self, letters: int) -> None:
+        super().__init__()
+        self._letters = letters
+
+    @override
+    def sizeHint(self) -> QSize:
+        metrics, option = self.fontMetrics(), QStyleOptionComboBox()
+        self.ensurePolished()
+        self.initStyleOption(option)
+        room = QSize(self._letters * metrics.horizontalAdvance("X"), max(metrics.height(), 14) + 2)
+        kind = QStyle.ContentsType.CT_ComboBox
+        return self.style().sizeFromContents(kind, option, room, self)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
 
 class SpinBox(QSpinBox):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QComboBox
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
@@ -23,7 +22,7 @@ class ToolbarCombo(ComboBox):
         self._label = label
         self.setAccessibleName(name)
         self.setToolTip(name)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.currentTextChanged.connect(lambda _text: self.updateGeometry())
         theme.changed.connect(self.updateGeometry)
 
     def show_choices(self, choices: list[tuple[str, str]], current: str) -> None:
