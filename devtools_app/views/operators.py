@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget
 from typing_extensions import override
 
@@ -45,6 +46,7 @@ from inspector.units import plural
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""
+_WITH_PLOT = 50  # widths of an M from which the runs of a row stand beside the table
 _FEW_GROUPS = 3  # that are open at first
 _NOTHING = Need(
     "No operators",
@@ -79,6 +81,7 @@ class OperatorsPane(PanelActions, Pane):
         self._reported = Selection()
         self._filtered = ""
         self._equipped: ItemPanel | None = None
+        self._has_samples = False  # of the current row
         self._edits = EditMarks(self)
         self._marked: tuple[Mapping[str, str], _OperatorsContent | None] = ({}, None)
         self._edits.changed.connect(self._mark_edits)
@@ -146,6 +149,16 @@ class OperatorsPane(PanelActions, Pane):
     def panel(self) -> TableView | TreeView:
         """Return the table, or the tree while rows are grouped."""
         return self.tree if self.panels.currentWidget() is self.tree else self.table
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Show the runs of a row where the table keeps enough for its columns."""
+        room = _WITH_PLOT * self.fontMetrics().horizontalAdvance("M")
+        self.plot.setVisible(self._has_samples and self.width() >= room)
 
     @override
     def show_busy(self) -> None:
@@ -282,7 +295,8 @@ class OperatorsPane(PanelActions, Pane):
     def _plot(self, row: int) -> None:
         content = self._content
         samples = content.rows.samples_of(row) if content is not None and row >= 0 else None
-        self.plot.setVisible(samples is not None)  # without runs the table has the room
+        self._has_samples = samples is not None
+        self._give_room()
         if content is not None and samples is not None:
             times, steady = samples
             title = content.rows.table.text(row, 0)

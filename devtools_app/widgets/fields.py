@@ -29,7 +29,7 @@ class ComboBox(QComboBox):
 
 
 class NarrowComboBox(ComboBox):
-    """A combo box with room for a few letters, however long the texts of its list are.
+    """A combo box with room for a few letters, however long its entries are.
 
     Qt's own policy for this makes the list of each box when the box is made, which takes longer
     than all of the rest.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import set_role
 
+_LETTERS = 12  # that a narrow panel shows
 _INSET = 14  # room for the frame and the clear button
 _WAIT_MS = 120  # between two keys of somebody who knows what to type
 HELP = (
@@ -38,7 +39,6 @@ class FilterBox(QLineEdit):
         self.setAccessibleName(name)
         self.setToolTip(HELP)
         self.setClearButtonEnabled(True)
-        self.setMinimumWidth(120)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_WAIT_MS)
@@ -71,6 +71,12 @@ class FilterBox(QLineEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._show_hint()
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        """Return a width that follows the text, so that a filter of a few letters is seen whole."""
+        wide = _LETTERS * self.fontMetrics().averageCharWidth() + 2 * _INSET
+        return QSize(wide, super().minimumSizeHint().height())
 
     def show_text(self, text: str) -> None:
         """Show a filter that was set elsewhere."""

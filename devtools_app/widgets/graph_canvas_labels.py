@@ -19,6 +19,7 @@ from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
 from inspector.units import format_bytes, plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
+SMALL, FEW = 0.3, 250  # down to this scale so many boxes have titles: whole graphs of small rooms
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
 _TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
 _INSET = 11.0
@@ -98,20 +99,22 @@ class GraphLabels:
             camera: of the view
             lit: highlighted items, None without a highlight; text of the others is faint
         """
-        if camera.sx < REGIONS:
+        boxed = self._seen(self._boxed, size, camera)
+        few = camera.sx >= SMALL and len(boxed) <= FEW
+        if camera.sx < REGIONS and not few:
             self._paint_map(painter, size, camera)
             return
         painter.setOpacity(1.0 if lit is None else _FAINT)
-        for item in self._seen(self._opened, size, camera).tolist():
+        for item in self._seen(self._opened, size, camera).tolist() if camera.sx >= REGIONS else ():
             self._paint_region(painter, item, camera)
         painter.setOpacity(1.0)
-        if camera.sx < TITLES:
+        if camera.sx < TITLES and not few:
             return
         if camera.sx >= EDGE_TEXT and lit is None:
             self._paint_edges(painter, size, camera)
             self._paint_crossings(painter, size, camera)
         bright = None if lit is None else set(lit.tolist())
-        for item in self._seen(self._boxed, size, camera).tolist():
+        for item in boxed.tolist():
             painter.setOpacity(1.0 if bright is None or item in bright else _FAINT)
             self._paint_box(painter, item, camera)
         painter.setOpacity(1.0 if bright is None else _FAINT)
@@ -160,9 +163,11 @@ class GraphLabels:
         fill = self._look.fill_of[item]
         text, muted = self._inks(fill, owner)
         two = bool(sub) and scale >= SUBLINES
-        share = 0.40 if two else 0.6
         title_ink = Ink(max(round(_TITLE * scale), 8), text, bold=owner >= 0)
-        self._line(painter, title, (x + _INSET * scale, y + height * share), room, title_ink)
+        low = height * (0.40 if two else 0.6)
+        if scale < TITLES:  # the letters are as high as the box: in its middle
+            low = height / 2 + 0.36 * title_ink.pixels
+        self._line(painter, title, (x + _INSET * scale, y + low), room, title_ink)
         if two:
             at = (x + _INSET * scale, y + height * 0.73)
             self._line(painter, sub, at, room, Ink(max(round(_SUB * scale), 7), muted))
