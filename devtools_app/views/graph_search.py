@@ -17,6 +17,7 @@ _HELP = (
     "/conv|gelu/ is a regular expression. Return: the next one, Shift+F3: the one before."
 )
 MOST_SAVED = 20
+_LEAST = 120  # pixels of the field: beside it are tools of one line
 
 
 class GraphSearch(QObject):
@@ -38,6 +39,7 @@ class GraphSearch(QObject):
         self.found: tuple[str, ...] | None = None
         self.box = FilterBox("Find in the graph")
         self.box.setPlaceholderText("find   /regex/")
+        self.box.setMinimumWidth(_LEAST)
         self.box.setToolTip(_HELP)
         self.box.filter_changed.connect(lambda _text: self.search())
         self.saved = ToolButton()

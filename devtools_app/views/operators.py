@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget
 from typing_extensions import override
 
@@ -118,6 +118,7 @@ class OperatorsPane(PanelActions, Pane):
             panel.filter_changed.connect(self._filter_changed)
         self.add_keys("E", self.events.toggle)
         self._arrange()
+        context.theme.changed.connect(self._give_room)
 
     def _arrange(self) -> None:
         split = QSplitter(Qt.Orientation.Horizontal)
@@ -157,7 +158,7 @@ class OperatorsPane(PanelActions, Pane):
 
     def _give_room(self) -> None:
         """Show the runs of a row where the table keeps enough for its columns."""
-        room = _WITH_PLOT * self.fontMetrics().horizontalAdvance("M")
+        room = _WITH_PLOT * QFontMetrics(self.context.theme.sans()).horizontalAdvance("M")
         self.plot.setVisible(self._has_samples and self.width() >= room)
 
     @override

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import set_role
 
-_LETTERS = 12  # that a narrow panel shows
+_LETTERS = 11  # that a narrow panel shows
 _INSET = 14  # room for the frame and the clear button
 _WAIT_MS = 120  # between two keys of somebody who knows what to type
 HELP = (

@@ -19,7 +19,7 @@ from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
 from inspector.units import format_bytes, plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
-SMALL, FEW = 0.3, 250  # down to this scale so many boxes have titles: whole graphs of small rooms
+SMALL, FEW = 0.25, 250  # down to this scale so many boxes have titles: whole graphs of small rooms
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
 _TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
 _INSET = 11.0

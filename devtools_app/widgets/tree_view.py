@@ -246,6 +246,8 @@ class TreeView(ItemPanel):
     def _restyle(self) -> None:
         super()._restyle()
         self._tree.setIndentation(self._theme.size + 3)
+        if self.rows.columns:
+            self._shape_columns()
 
 
 def _qt_order(descending: bool) -> Qt.SortOrder:

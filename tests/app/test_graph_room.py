@@ -110,6 +110,22 @@ def test_sample_opens_whole_and_readable() -> None:
     assert len(drawn.placed.nodes) >= 5
 
 
+def test_nodes_of_a_small_graph_have_titles_in_a_small_room(qtbot: QtBot, tmp_path: Path) -> None:
+    session = load_session([devtools_app.sample_data.SAMPLE])
+    drawn = build_graph(session, "forward", LOOK, None, None, LayoutCache())
+    assert drawn is not None
+    widget = GraphCanvas(colours())
+    qtbot.addWidget(widget)
+    widget.resize(780, 355)
+    widget.set_graph(drawn.placed)
+    widget.fit()
+    assert widget.camera.sx < 0.5  # below the scale at which large graphs have titles
+    widget.render_to_svg(tmp_path / "graph.svg")
+    text = (tmp_path / "graph.svg").read_text()
+    for words in ("features", "output"):
+        assert words in text, words
+
+
 def two_nodes() -> GraphCanvas:
     """Return a canvas with a node of a delegate and one outside, coloured by heat."""
     nodes = [SceneNode("conv", "Convolution", "", BOX, 0), SceneNode("erf", "aten.erf", "", (), -2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QDialog, QScrollArea, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QScrollArea, QTableView
 
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.appearance.look import BASE_SIZE
@@ -12,9 +12,13 @@ from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import Select
 from devtools_app.views import VIEWS
 from devtools_app.widgets.fact_panel import FactPanel
+from devtools_app.widgets.filter_box import FilterBox
+from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.facts import Fact, FactGroup, FactSheet
+from inspector.tables.selection import Selection, SelectionKind
 from tests.app.clipped import cut_texts
 from tests.app.window_views import host_of, open_sample
 
@@ -105,3 +109,27 @@ def test_files_keep_their_names_before_their_sizes(make_window, qtbot, size, hid
     grid = host_of(window, "files").findChild(QTableView)
     assert grid.isColumnHidden(1) is hidden
     assert grid.columnWidth(0) > 80
+
+
+@pytest.mark.parametrize("sizes", [(BASE_SIZE, 20), (20, BASE_SIZE)])
+def test_operators_have_room_beside_the_node_panel(make_window, qtbot, sizes) -> None:
+    """The runs of a row give way to the columns, which are fitted to the text again."""
+    window = make_window()
+    window.resize(1280, 800)
+    open_sample(window, qtbot, LOOP)
+    state = window.store.state
+    graph = model_graph(state.session, state.method)
+    node = graph.nodes[len(graph.nodes) // 2]
+    where = (state.method, COMPILED, node.name)
+    window.router(Select(Selection(SelectionKind.NODE, *where, instruction=node.instruction)))
+    window.show_view("operators")
+    for size in sizes:
+        window.commands.set_font_size(size)
+        still(window, qtbot)
+        pane = host_of(window, "operators").view
+        assert pane._has_samples
+        assert pane.plot.isVisible() is (size == BASE_SIZE)
+        rows = next(one for one in pane.panel.findChildren(QAbstractItemView) if one.isVisible())
+        assert rows.horizontalScrollBar().maximum() == 0
+        box = pane.panel.findChild(FilterBox)
+        assert box.width() >= box.fontMetrics().horizontalAdvance("mean>0.1")
