@@ -14,7 +14,15 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from runtime.backends.coreml import compressed, elementwise, gathering, images, layers, shapes
+from runtime.backends.coreml import (
+    compressed,
+    elementwise,
+    gathering,
+    heads,
+    images,
+    layers,
+    shapes,
+)
 from runtime.backends.coreml.given import Given
 from runtime.backends.graph import Fixed, Operand, Operation
 from schema.graph import Argument, Graph, GraphNode
@@ -34,12 +42,13 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     **shapes.TABLE,
     **gathering.TABLE,
     **images.TABLE,
+    **heads.TABLE,
     **layers.TABLE,
     **compressed.TABLE,
     "read_state": _read_state,
     "write_state": _write_state,
 }
-"""By name, without branches and loops; `classify` and cut-outs of boxes are refused."""
+"""By name, without branches and loops."""
 _PLAIN_TENSORS = ("data", "input", "ls", "source_val", "values", "x", "y")
 _LISTS = ("loop_vars", "ref_tensors", "values")
 _EPSILON = {"inverse": 1e-4, "log": 1e-45, "rsqrt": 1e-12}

@@ -171,7 +171,7 @@ def l2_pool(x: Tensor, kernel_sizes: Given, **facts: Given) -> Tensor:
     return (avg_pool(x * x, kernel, **facts) * count).sqrt()
 
 
-def _positions(mode: str, size: int, target: int) -> Tensor:
+def positions(mode: str, size: float, target: int) -> Tensor:
     """Return where a row of pixels is sampled."""
     at = torch.arange(target, dtype=torch.float32)
     if mode == "ALIGN_CORNERS" and target == 1:
@@ -191,7 +191,7 @@ def _positions(mode: str, size: int, target: int) -> Tensor:
 
 def _along(x: Tensor, dim: int, target: int, mode: str, *, nearest: bool) -> Tensor:
     size = x.shape[dim]
-    at = _positions(mode, size, target)
+    at = positions(mode, size, target)
     if nearest:
         places = (at if mode == "DEFAULT" else at + 0.5).floor().long().clamp(0, size - 1)
         return x.index_select(dim, places)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from schema.errors import FormatError
-from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads.coreml.types import MilType, MilValue, read_type, read_value
 from schema.payloads.coreml.wire import FieldBudget, fields, nested, text
 from schema.payloads.names import unique
 
 _MAX_DEPTH = 32
+_INT64 = 4  # scalar type of the class that a classifier chooses
 _MAX_OPERATIONS = 150_000
 
 
@@ -187,6 +188,7 @@ class _BlockReader:
                 arguments.append(Argument(key, (self._stored(name, key, value, values),)))
             else:
                 facts[key] = value.literal
+        outputs = _classified(kind, outputs, arguments, values)
         for built in outputs:
             values[built.name] = self._constant(built, stored)
         inner = self._blocks(blocks, name, _BlockScope(values, outer), depth)
@@ -252,3 +254,21 @@ class _BlockReader:
 
 def _place(value: MilValue) -> tuple[str, int] | memoryview:
     return (value.file, value.offset) if value.data is None else value.data
+
+
+def _classified(
+    kind: str,
+    outputs: list[GraphValue],
+    arguments: list[Argument],
+    values: Mapping[str, GraphValue],
+) -> list[GraphValue]:
+    """Return the results of a classifier as tensors: the class, and the probabilities in order.
+
+    The program has a label and a dictionary; an interface of tensors has neither.
+    """
+    given = [name for one in arguments if one.name == "probabilities" for name in one.values]
+    if kind != "classify" or len(outputs) != 2 or not given or given[0] not in values:
+        return outputs
+    label, table = outputs
+    chosen = TensorMeta(_INT64, (), type_name="int64")
+    return [GraphValue(label.name, chosen), GraphValue(table.name, values[given[0]].tensor)]

@@ -174,8 +174,36 @@ def _literal(
     for field, value in fields(message, budget):
         if field == 1:
             return _tensor_literal(nested(value), kind, budget)
-        return {2: "(tuple)", 3: "(list)", 4: "(dictionary)"}.get(field), None
+        if field == 3:
+            return _list_literal(nested(value), budget), None
+        return {2: "(tuple)", 4: "(dictionary)"}.get(field), None
     return None, None
+
+
+def _list_literal(message: memoryview, budget: FieldBudget) -> object:
+    """Return a list of scalars and strings, such as the classes of a classifier."""
+    items: list[object] = []
+    for field, value in fields(message, budget):
+        if field != 1:
+            continue
+        item = _scalar_of(nested(value), budget)
+        if item is None:
+            return "(list)"
+        items.append(item)
+    return tuple(items)
+
+
+def _scalar_of(message: memoryview, budget: FieldBudget) -> object:
+    """Return a value that is a scalar or a string, None for any other."""
+    kind = MilType("other")
+    for field, value in fields(message, budget):
+        if field == 2:
+            kind = read_type(nested(value), budget)
+        elif field == 3:
+            for inner, tensor in fields(nested(value), budget):
+                found = _tensor_literal(nested(tensor), kind, budget)[0] if inner == 1 else None
+                return found if isinstance(found, (str, int, float)) else None
+    return None
 
 
 def _tensor_literal(
