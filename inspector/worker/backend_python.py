@@ -40,6 +40,7 @@ from compiler.partition.regions import unit_of
 from compiler.partition.steering import keeps_out
 from compiler.record.graph import program_json
 from inspector.toolchain.child import Interpreter, ReportedError, ToolchainError
+from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
 from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
@@ -98,6 +99,38 @@ def partitioner_of(python: str, asked: NamedObject) -> PartitionerElsewhere:
     given = {"name": asked.name, "options": dict(asked.options)}
     found = _ask(python, _Prepared, do="prepare", number=number, partitioner=given)
     return PartitionerElsewhere(python, number, found.name)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizerElsewhere:
+    """A vendor's quantizer in another interpreter.
+
+    Attributes:
+        python: the interpreter
+        asked: name and options
+    """
+
+    python: str
+    asked: NamedObject
+
+    def quantized(
+        self, program: ExportedProgram, calls: Sequence[tuple[Any, ...]] | None
+    ) -> ExportedProgram:
+        """Return a quantized program; the given one is not changed.
+
+        Args:
+            program: as exported
+            calls: arguments to calibrate with, None for the example inputs
+
+        Raises: ToolchainError if it fails there
+        """
+        given = {"name": self.asked.name, "options": dict(self.asked.options)}
+        with tempfile.TemporaryDirectory() as folder:
+            torch.export.save(program, Path(folder) / PROGRAM_FILE)
+            if calls is not None:
+                torch.save(list(calls), Path(folder) / CALLS_FILE)
+            _ask(self.python, dict[str, Any], do="quantize", folder=folder, quantizer=given)
+            return torch.export.load(Path(folder) / QUANTIZED_FILE)
 
 
 class PartitionerElsewhere(Partitioner):

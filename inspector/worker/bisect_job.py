@@ -69,7 +69,7 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
     bound = parse_bound(job.bound)
     warm = Warm()
     source = warm.source(job.compile, lambda: source_of(job.compile, folder, listener), listener)
-    source = warm.quantize_source(job.compile.quantising, source, listener)
+    source = warm.quantize_source(job.compile, source, listener)
     trying = _Trials(job, bound, Probe(job, bound, source, folder), warm, listener)
     with timed_stage(listener, "lower"):
         nodes = trying.candidates()

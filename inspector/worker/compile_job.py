@@ -152,7 +152,7 @@ def compile_into(
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, listener), listener)
     _note_exported(listener, ("export", "load"), source)
-    source = warm.quantize_source(job.quantising, source, listener)
+    source = warm.quantize_source(job, source, listener)
     if job.quantising.requested:
         _note_exported(listener, (QUANTIZE,), source)
     if job.source.kind is SourceKind.LLM:

@@ -39,6 +39,7 @@ EXPECTED = (
 Say = Callable[..., None]
 
 _LONGEST = 600  # characters of a message
+_CHECKED = re.compile("Check '|Exception (from|happened)")  # C++: a line a caller, the cause last
 _MOST_NAMES, _MOST_PARTS = 20, 3  # functions and modules that a message lists
 _NAMES = ("module", "inputs", "kwargs", "dynamic_shapes", "methods", "constant_methods")
 # attribute of an error: the user's function, if no closer location is known
@@ -136,9 +137,8 @@ def sentence_of(error: BaseException) -> str:
     text = lines[0] if lines else ""
     name = type(error).__name__
     if text.endswith((":", "!")) or text.startswith("Constraints violated"):
-        text = " ".join(lines[:4])
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}…"
+        text = " ".join(lines if any(map(_CHECKED.match, lines)) else lines[:4])
+    text = _shortened(text)
     if name == _DATA_DEPENDENT:
         text = f"{_ONLY_A_RUN_KNOWS} ({text})"
     if name == _VIOLATIONS and lines[1:]:
@@ -151,12 +151,20 @@ def sentence_of(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
+def _shortened(text: str) -> str:
+    """Return a long message without its middle: it begins with what failed, and ends with why."""
+    if len(text) <= _LONGEST:
+        return text
+    head = _LONGEST // 3
+    return f"{text[:head]} … {text[head - _LONGEST :]}"
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     file, line = place_of(error)
     sentence = sentence_of(error)
     place = f"{file}:{line}" if line else file
-    if place and place not in sentence:
+    if place and place not in sentence and place not in _text_of(error):
         sentence = f"{place}: {sentence}"
     blame = "usage" if isinstance(error, AnswerError) else "failed"
     details = "".join(_traceback_of(error))

@@ -82,7 +82,7 @@ def job_source(job: CompileJob, warm: Warm, listener: MessageCollector) -> Expor
         exporter.redirect_logs(listener)
     with tempfile.TemporaryDirectory() as folder:
         source = warm.source(job, lambda: source_of(job, Path(folder), listener), listener)
-    return warm.quantize_source(job.quantising, source, listener)
+    return warm.quantize_source(job, source, listener)
 
 
 def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:

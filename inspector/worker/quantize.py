@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from compiler.errors import CompileError
-from compiler.named import UnknownNameError
+from compiler.named import UnknownNameError, parse_named
 from compiler.quantize.program import (
     MODES,
     NONE,
@@ -23,12 +23,24 @@ from compiler.quantize.quiet_imports import import_quietly
 from compiler.quantize.weights import WeightModes, quantize_weights
 from inspector.recipes.compile_job import OVERRIDES, Quantization
 from inspector.recipes.options import AssignmentError, parse_assignment
+from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
+from inspector.toolchain.child import ToolchainError
+from inspector.worker.backend_python import QuantizerElsewhere
 from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
+from schema.vendors.names import quantizer_vendor
 
 
-def quantize_source(requested: Quantization, source: Exported, notify: Say) -> Exported:
+def quantize_source(
+    requested: Quantization, source: Exported, notify: Say, backend_python: str = ""
+) -> Exported:
     """Return the programs quantized according to a job, reporting stages.
+
+    Args:
+        requested: the quantization
+        source: the programs
+        notify: called with messages
+        backend_python: interpreter of vendors' quantizers, as in a job
 
     Raises: AnswerError naming what is missing or wrong
     """
@@ -36,7 +48,7 @@ def quantize_source(requested: Quantization, source: Exported, notify: Say) -> E
         return source
     if requested.by_weights:
         return _quantize_weights(requested, source, notify)
-    chosen = _chosen(requested, source)
+    chosen = _chosen(requested, source, backend_python)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
@@ -45,10 +57,14 @@ def quantize_source(requested: Quantization, source: Exported, notify: Say) -> E
                 calls = None
                 if requested.calibration:
                     calls = calibration_calls(requested.calibration, method, program, notify)
+                if isinstance(how, QuantizerElsewhere):
+                    load_operators()  # of the program that comes back
+                    programs[method] = how.quantized(program, calls)
+                    continue
                 programs[method] = quantize_program(
                     program, how, calls, lambda n, of: _count(notify, n, of)
                 )
-            except (CompileError, ModuleNotFoundError) as error:
+            except (CompileError, ModuleNotFoundError, ToolchainError) as error:
                 raise AnswerError(f"{method} cannot be quantized: {error}") from error
     return replace(source, programs=programs)
 
@@ -75,17 +91,26 @@ def _quantize_weights(requested: Quantization, source: Exported, notify: Say) ->
 
 
 def _chosen(
-    requested: Quantization, source: Exported
-) -> Mapping[str, QuantizationModes | SupportsAnnotate]:
+    requested: Quantization, source: Exported, backend_python: str
+) -> Mapping[str, QuantizationModes | SupportsAnnotate | QuantizerElsewhere]:
     """Return the quantization by method, each with a separate quantizer."""
     if not requested.quantizer:
         return _by_method(how_to(requested), source)
     if replace(requested, calibration="", quantizer="") != Quantization():
         raise AnswerError("a quantizer replaces the mode and its overrides: use only one of them")
     try:
-        return {method: named_quantizer(requested.quantizer) for method in source.programs}
-    except UnknownNameError as error:
+        elsewhere = _elsewhere(requested.quantizer, backend_python)
+        return {
+            method: elsewhere or named_quantizer(requested.quantizer) for method in source.programs
+        }
+    except (UnknownNameError, NoEnvironmentError) as error:
         raise AnswerError(str(error)) from error
+
+
+def _elsewhere(text: str, backend_python: str) -> QuantizerElsewhere | None:
+    """Return the quantizer of a vendor in the interpreter of a job, None for this one."""
+    python = interpreter_of(backend_python, text) if quantizer_vendor(text) is not None else ""
+    return QuantizerElsewhere(python, parse_named(text, "mode")) if python else None
 
 
 def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:

@@ -14,7 +14,7 @@ import torch
 from compiler.edge.cache import EdgeCache
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
+from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.data_source import data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
@@ -89,21 +89,22 @@ class Warm:
     def _has_changed(self) -> bool:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
-    def quantize_source(self, requested: Quantization, source: Exported, notify: Say) -> Exported:
+    def quantize_source(self, job: CompileJob, source: Exported, notify: Say) -> Exported:
         """Return the programs quantized according to a job.
 
         Raises: AnswerError for an invalid quantization
         """
+        requested = job.quantising
         if not requested.requested:
             return source
         calibration = data_source(requested.calibration).path if requested.calibration else ""
         files = (calibration, file_of(requested.quantizer) if requested.quantizer else "")
-        key = requested, tuple(_stamp(path) for path in files if path)
+        key = requested, job.backend_python, tuple(_stamp(path) for path in files if path)
         for known, built in self._quantized:
             if known == key:
                 return built
         self._restore_numbers()
-        built = quantize_source(requested, source, notify)
+        built = quantize_source(requested, source, notify, job.backend_python)
         self._quantized = [*self._quantized[1 - _MOST :], (key, built)]
         return built
 

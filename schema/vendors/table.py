@@ -104,6 +104,7 @@ VENDORS: tuple[Vendor, ...] = (
         traps=(
             "processors with AMX compute in bf16 unless the precision hint is f32",
             "its own skip lists have no effect; rules of ETScope do",
+            "its front end refuses int8 of other quantizers than its own",
             "it needs networkx below 3.5 and numpy below 2.4",
         ),
     ),

@@ -201,3 +201,15 @@ def test_bisection_of_payloads_that_only_a_record_stands_in_for_is_refused(
             bisect(BisectJob(job, bound), tmp_path, _ignore, NOTHING)
     found = bisect(BisectJob(job, "delegates<=0"), tmp_path, _ignore, NOTHING)
     assert found["result"] == "found"
+
+
+def test_long_error_of_cplusplus_code_keeps_its_cause() -> None:
+    checks = "\n".join(f"Check 'step {n}' failed at src/file{n}.cpp:{n}:" for n in range(40))
+    text = f"Exception from src/core.cpp:1:\n{checks}\nelement types differ: i8 and f32"
+    found = exporter.sentence_of(RuntimeError(text))
+    assert found.startswith("RuntimeError: Exception from src/core.cpp:1:")
+    assert found.endswith("element types differ: i8 and f32")
+    assert " … " in found
+    assert len(found) < 640
+    plain = exporter.sentence_of(ValueError("wrong:\none\ntwo\nthree\nfour"))
+    assert plain == "ValueError: wrong: one two three"

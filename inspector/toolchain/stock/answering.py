@@ -18,7 +18,7 @@ from inspector.toolchain.stock.flows import flow_of, values_of
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import check, listed
-from inspector.toolchain.stock.quantize import quantized_program
+from inspector.toolchain.stock.quantize import quantize_handed, quantized_program
 from inspector.toolchain.stock.running import ran, registered_backends
 from inspector.worker.exporter import (
     AnswerError,
@@ -202,4 +202,5 @@ _WORK: dict[str, Callable[[Mapping[str, Any], Say], dict[str, Any]]] = {
     "preserve": handing.preserve,
     "partition": handing.partition,
     "preprocess": handing.preprocess,
+    "quantize": quantize_handed,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from torch.utils import _pytree
 
 from compiler.backends.vendors.create import VendorError, create_quantizer_of
 from inspector.recipes.options import parse_assignment
+from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
 from inspector.toolchain.stock.package import StockError, part_or_none
+from inspector.worker.exporter import redirect_logs
 from schema.vendors.names import quantizer_vendor
 
 _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
@@ -48,6 +50,24 @@ def quantized_program(
         chosen = _quantizer(how, quantizer) if vendors is None else _of_vendor(vendors)
         converted = _converted(steps, _captured(program), chosen, calls)
         return torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
+
+
+def quantize_handed(asked: Mapping[str, Any], notify: Callable[..., None]) -> dict[str, Any]:
+    """Quantize a program of a folder by a vendor's quantizer, into the same folder."""
+    redirect_logs(notify)
+    part_or_none("kernels.quantized")  # registers the operators of quantized programs
+    folder = Path(asked["folder"])
+    program = torch.export.load(folder / PROGRAM_FILE)
+    path = folder / CALLS_FILE
+    calls = _calls(str(path) if path.is_file() else "", program, "")
+    steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchao, about itself
+        chosen = _of_vendor(asked["quantizer"])
+        converted = _converted(steps, _captured(program), chosen, calls)
+        made = torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
+        torch.export.save(made, folder / QUANTIZED_FILE)
+    return {}
 
 
 def _converted(steps: Any, captured: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
