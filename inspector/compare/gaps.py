@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import LESS, ComparePlace, Delta, GapRow
+from inspector.numerics.metrics import is_floating
 from inspector.numerics.report import GapReport, Row
 
 Reports = Sequence[GapReport | None]
@@ -74,7 +75,9 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
     for number, report in enumerate(reports):
         rows = _rows(report, method)
         compared = [row for row in rows if row.total is not None and not row.doubtful]
-        largest.append(max((r.total.max_abs for r in compared if r.total), default=None))
+        # Indices and classes that differ are counted below; their differences are no errors.
+        measured = [row for row in compared if is_floating(row.dtype)] or compared
+        largest.append(max((r.total.max_abs for r in measured if r.total), default=None))
         diverging.append(sum(row.diverges for row in compared) if compared else None)
         first = next((row for row in rows if row.diverges), None)
         where.append(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inspector.compare.model import LESS, MORE, ComparePlace, Delta
 
 ERROR, NOISE, BEYOND = "error of outputs", "signal to noise of outputs", "outputs beyond rounding"
+DIFFERING = "integer outputs that differ"  # indices and classes, whose differences are no errors
 Values = tuple[float | None, ...]
 
 
@@ -14,14 +15,15 @@ Values = tuple[float | None, ...]
 class OutputErrors:
     """Errors of each program, of its worst output; or the reason why there are none.
 
-    Units: snr_db decibels; beyond a share of the elements
+    Units: snr_db decibels; beyond and differing shares of the elements
 
     Attributes:
         method: that was run
         reference: what the outputs are compared with; empty if they are not compared
-        max_abs: largest absolute difference; None for a program that did not run
+        max_abs: largest absolute difference of floats; None for a program that did not run
         snr_db: signal to noise; None also where it is infinite
         beyond: elements that differ by more than rounding
+        differing: elements of integer outputs that differ; None for programs without any
         notes: sentences, such as why a program did not run or nothing was compared
     """
 
@@ -30,17 +32,19 @@ class OutputErrors:
     max_abs: Values = ()
     snr_db: Values = ()
     beyond: Values = ()
+    differing: Values = ()
     notes: tuple[str, ...] = ()
 
     def deltas(self) -> tuple[Delta, ...]:
         """Return the errors as figures of a comparison, none if they are not known."""
-        if not self.reference or all(value is None for value in self.max_abs):
+        if not self.reference:
             return ()
         note = f"beside {self.reference}, on the same inputs"
         rows = (
             (ERROR, "", self.max_abs, LESS),
             (NOISE, "dB", self.snr_db, MORE),
             (BEYOND, "share", self.beyond, LESS),
+            (DIFFERING, "share", self.differing, LESS),
         )
         where = tuple(ComparePlace(at, "evaluate", self.method) for at in range(len(self.max_abs)))
         return tuple(

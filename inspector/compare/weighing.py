@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
 from inspector.compare.numbers import FLOPS, MEASURED, MOVED
-from inspector.compare.output_errors import BEYOND, ERROR
+from inspector.compare.output_errors import BEYOND, DIFFERING, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
 from inspector.memory.measured import PHASES, STEADY, resident_alike
@@ -149,13 +149,29 @@ def _times_as(pair: tuple[float, float], what: str) -> str:
 
 def _error(found: Comparison, number: int) -> Weighed:
     """Return the error of the outputs beside one reference, else the largest of recorded values."""
-    beyond = _both(_of(found, "gap", BEYOND), number)
-    if beyond == (0, 0):
+    beyond, differing = (_both(_of(found, "gap", what), number) for what in (BEYOND, DIFFERING))
+    if {beyond, differing} <= {None, (0, 0)} and (beyond or differing):
         return Weighed("error", SAME, "outputs equal within rounding")
-    of_outputs = _largest(_of(found, "gap", ERROR), number)
-    if of_outputs.word != UNKNOWN:
-        return of_outputs
-    return _largest(_of(found, "gap", "largest error"), number)
+    of_floats = _largest(_of(found, "gap", ERROR), number)
+    of_integers = _differing(differing)
+    if of_floats.word == UNKNOWN:
+        recorded = _largest(_of(found, "gap", "largest error"), number)
+        return recorded if of_integers is None else of_integers
+    if of_integers is None:
+        return of_floats
+    word = of_floats.word if of_integers.word == SAME else of_integers.word
+    return Weighed("error", word, f"{of_floats.text}, {of_integers.text}")
+
+
+def _differing(both: tuple[float, float] | None) -> Weighed | None:
+    """Return the integer outputs: of indices and classes only how many differ has a meaning."""
+    if both is None:
+        return None
+    old, new = both
+    if old == new:
+        return Weighed("error", SAME, "integer outputs as before")
+    text = f"{format_share(new)} of an integer output differs, before {format_share(old)}"
+    return Weighed("error", WORSE if new > old else BETTER, text)
 
 
 def _largest(deltas: Iterable[Delta], number: int) -> Weighed:

@@ -305,6 +305,11 @@ def _cosine(signal: float, other: float, product: float) -> float | None:
     return product / length if 0 < length < math.inf else None
 
 
+def is_floating(dtype: str) -> bool:
+    """Return whether values are quantities, not indices, classes or truth values."""
+    return dtype in _FLOATS or dtype.startswith("complex")
+
+
 def _ulp(error: Floats, size: Floats, dtype: str) -> float | None:
     known = _FLOATS.get(dtype)
     if known is None:

@@ -355,3 +355,49 @@ def test_a_quantized_program_is_calibrated_by_a_data_set_and_compared_with_its_f
     options = ("--data", "ones", "--samples", "1", "-o", tmp_path / "ones")
     refused = run("eval", tmp_path / "one", *options, "--reference", "float")
     assert "is not on this machine" in refused.err
+
+
+_CLASSES = """
+import torch
+
+class Classes(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = torch.nn.Linear(8, 40)
+
+    def forward(self, x):
+        scores = torch.softmax(self.scores(x), -1)
+        return scores, scores.argmax(-1)
+
+def net():
+    torch.manual_seed(0)
+    return Classes().eval(), (torch.randn(64, 8),)
+
+def coarse():
+    net_, inputs = net()
+    net_.scores.weight.data = (net_.scores.weight.data * 4).round() / 4
+    return net_, inputs
+"""
+
+
+@pytest.mark.slow
+def test_indices_that_differ_are_counted_and_are_no_error_of_the_scores(tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(_CLASSES, "utf-8")
+    for name in ("net", "coarse"):
+        assert run("compile", f"{model}:{name}", "-o", tmp_path / name).code == 0
+    compared = run("compare", tmp_path / "net", tmp_path / "coarse", "--format", "json")
+    summary = {row["what"]: row["values"] for row in valid(compared, "compare")["data"]["summary"]}
+    assert 0 < summary["error of outputs"][1] <= 1  # of probabilities; indices differ by up to 39
+    assert 0 < summary["integer outputs that differ"][1] < 1
+    assert summary["integer outputs that differ"][0] == 0
+    text = run("compare", tmp_path / "net", tmp_path / "coarse").out
+    assert "of an integer output differs, before 0 %" in text
+    options = ("--data", "random", "--samples", "3", "-o", tmp_path / "out", "--reference", "first")
+    answer = run("eval", tmp_path / "net", tmp_path / "coarse", *options, "--format", "json")
+    outputs = valid(answer, "eval")["data"]["variants"][1]["outputs"]
+    assert [one["floating"] for one in outputs] == [True, False]
+    assert 0 < outputs[1]["differing"] < 1
+    figures = evaluation_report(read_evaluation(tmp_path / "out")).variants[1]
+    assert (figures.figure("max_abs") or 9) <= 1
+    assert {one.output for one in figures.worst} == {0}

@@ -53,8 +53,16 @@ def output_errors(report: EvalReport, method: str) -> OutputErrors:
         return OutputErrors(method, notes=(*notes, words))
     notes += [f"{one.name} did not run: {one.sentence}" for one in report.variants if one.refused]
 
-    def of(figure: Callable[[OutputFigures], float | None], worst: Callable[..., float]) -> Values:
-        return tuple(_worst(one, report, figure, worst) for one in report.variants)
+    def of(
+        figure: Callable[[OutputFigures], float | None],
+        worst: Callable[..., float],
+        *,
+        floating: bool = True,
+    ) -> Values:
+        kinds = [each.floating for one in report.variants for each in one.outputs]
+        if floating not in kinds:
+            return (None,) * len(report.variants)
+        return tuple(_worst(one, report, figure, worst, floating) for one in report.variants)
 
     return OutputErrors(
         method,
@@ -62,6 +70,7 @@ def output_errors(report: EvalReport, method: str) -> OutputErrors:
         of(lambda one: one.total.max_abs, max),
         tuple(map(finite, of(lambda one: one.total.snr_db, min))),
         of(lambda one: one.total.out_of_tolerance, max),
+        of(lambda one: one.total.out_of_tolerance, max, floating=False),
         tuple(notes),
     )
 
@@ -71,6 +80,7 @@ def _worst(
     report: EvalReport,
     figure: Callable[[OutputFigures], float | None],
     worst: Callable[..., float],
+    floating: bool,
 ) -> float | None:
     """Return the figure of the worst output; of the reference itself that of equal tensors."""
     if variant.index == report.settings.reference_variant:
@@ -78,7 +88,7 @@ def _worst(
     known = [
         math.inf if one.strange and worst is max else value
         for one in variant.outputs
-        if (value := figure(one)) is not None
+        if one.floating is floating and (value := figure(one)) is not None
     ]
     found = worst(known) if known else None
     return finite(found)

@@ -19,7 +19,7 @@ from inspector.jobs.eval_samples import (
     ObservedRange,
     OutputSums,
 )
-from inspector.numerics.metrics import ErrorSums, Metrics
+from inspector.numerics.metrics import ErrorSums, Metrics, is_floating
 from inspector.trace.run_times import FEW
 
 # From where a scale is said not to fit: observers leave out some tenths of a percent on purpose,
@@ -45,6 +45,7 @@ class OutputFigures:
         top_1: share of rows whose largest element is at the same place; None if not class-like
         strange: elements that are NaN or infinite in one of the two only
         notes: why samples were not compared, once each
+        floating: whether it is of floats; differences of indices and classes are no errors
     """
 
     variant: int
@@ -57,6 +58,7 @@ class OutputFigures:
     top_1: float | None
     strange: int
     notes: tuple[str, ...] = ()
+    floating: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ class VariantFigures:
     worst: tuple[WorstSample, ...]
     ranges: tuple[RangeFigures, ...] = ()
 
+    @property
+    def measured(self) -> tuple[OutputFigures, ...]:
+        """The outputs of floats, or all of a program that has none."""
+        return tuple(one for one in self.outputs if one.floating) or self.outputs
+
     def figure(self, name: str) -> float | None:
         """Return the figure of the worst output, or a metric of the user; None if unknown."""
         if name == "refused":
@@ -147,7 +154,7 @@ class VariantFigures:
             return self.metrics[name]
         if name not in FIGURES:
             return None
-        known = [value for one in self.outputs if (value := _figure(one, name)) is not None]
+        known = [value for one in self.measured if (value := _figure(one, name)) is not None]
         worst = max if name.endswith("_abs") else min
         return worst(known, default=None)
 
@@ -280,6 +287,7 @@ def _output(variant: int, place: int, found: Sequence[OutputSums]) -> OutputFigu
         sum(one.agreeing for one in whole) / rows if rows else None,
         sum(_strange(one.sums) for one in whole),
         tuple(dict.fromkeys(one.note for one in found if one.note)),
+        not whole or is_floating(whole[0].dtype),
     )
 
 
@@ -291,6 +299,7 @@ def _strange(sums: ErrorSums) -> int:
 def _sample(variant: int, sample: EvalSample) -> WorstSample | None:
     """Return the worst output of a sample, None without one or without any error."""
     outputs = sample.variants[variant].outputs
+    floating = any(not one.note and is_floating(one.dtype) for one in outputs)
     rows = [
         WorstSample(
             variant,
@@ -302,7 +311,9 @@ def _sample(variant: int, sample: EvalSample) -> WorstSample | None:
             _strange(one.sums),
         )
         for place, one in enumerate(outputs)
-        if not one.note and (one.sums.max_abs or _strange(one.sums))
+        if not one.note
+        and (one.sums.max_abs or _strange(one.sums))
+        and (is_floating(one.dtype) or not floating)
     ]
     return min(rows, key=_badness, default=None)
 
@@ -363,8 +374,10 @@ def _variant_json(one: VariantFigures, settings: EvalSettings) -> dict[str, Any]
 def _output_json(one: OutputFigures) -> dict[str, Any]:
     return {
         "output": one.output,
+        "floating": one.floating,
         "samples": one.samples,
         "snr_db": finite(one.total.snr_db),
+        "differing": one.total.out_of_tolerance if one.samples else None,
         "exact": one.samples > 0 and one.total.snr_db == math.inf and not one.strange,
         "cosine": finite(one.total.cosine),
         "max_abs": finite(one.total.max_abs),
