@@ -75,7 +75,7 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
     for number, report in enumerate(reports):
         rows = _rows(report, method)
         compared = [row for row in rows if row.total is not None and not row.doubtful]
-        # Indices and classes that differ are counted below; their differences are no errors.
+        # Indices and classes that differ are counted below; their differences are not errors.
         measured = [row for row in compared if is_floating(row.dtype)] or compared
         largest.append(max((r.total.max_abs for r in measured if r.total), default=None))
         diverging.append(sum(row.diverges for row in compared) if compared else None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspector.compare.model import LESS, MORE, ComparePlace, Delta
 
 ERROR, NOISE, BEYOND = "error of outputs", "signal to noise of outputs", "outputs beyond rounding"
-DIFFERING = "integer outputs that differ"  # indices and classes, whose differences are no errors
+DIFFERING = "integer outputs that differ"  # indices and classes, whose differences are not errors
 Values = tuple[float | None, ...]
 
 

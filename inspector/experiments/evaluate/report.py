@@ -45,7 +45,7 @@ class OutputFigures:
         top_1: share of rows whose largest element is at the same place; None if not class-like
         strange: elements that are NaN or infinite in one of the two only
         notes: why samples were not compared, once each
-        floating: whether it is of floats; differences of indices and classes are no errors
+        floating: whether it is of floats; differences of indices and classes do not count as errors
     """
 
     variant: int
