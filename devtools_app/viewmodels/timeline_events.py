@@ -24,7 +24,7 @@ from inspector.trace.event_kinds import (
     named_events,
     whole_runs,
 )
-from inspector.trace.group_keys import pack, ranks
+from inspector.trace.group_keys import distinct, pack, ranks
 from inspector.trace.timing import is_time
 from schema.backends import short_backend
 from schema.program import instructions
@@ -119,7 +119,7 @@ def _owners(links: BlockLinks, numbers: Ints) -> Ints:
 
     Indices come from files and may be arbitrary: no array is allocated by the largest of them.
     """
-    steps, inverse = np.unique(numbers, return_inverse=True)
+    steps, inverse = distinct(numbers)
     if links.plan is None:
         found = {number: number for number in links.delegates if number >= 0}
     else:
@@ -145,7 +145,7 @@ def _backend_of(links: BlockLinks, index: int) -> str:
 
 def _backend_colours(links: BlockLinks, owner: Ints) -> Ints:
     """Return the colour of the delegate that owns each event."""
-    owners, inverse = np.unique(owner, return_inverse=True)
+    owners, inverse = distinct(owner)
     colours = [backend_index(_backend_of(links, index)) for index in owners.tolist()]
     return np.array(colours, np.int64)[inverse]
 
@@ -191,7 +191,7 @@ def _inner_name(links: BlockLinks, event: int) -> str:
 
 def _around(lane: Ints, numbers: Ints, inside: Bools) -> Ints:
     """Return the call event of the same instruction for inner events."""
-    steps, place = np.unique(numbers, return_inverse=True)
+    steps, place = distinct(numbers)
     calls = np.flatnonzero((lane == CALLS) & (numbers >= 0))
     by_step = np.full(len(steps), -1, np.int64)
     by_step[place[calls]] = calls

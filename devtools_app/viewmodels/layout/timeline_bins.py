@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
 from devtools_app.viewmodels.layout.lane_sums import MANY, LaneSums, disjoint, lane_sums
+from inspector.trace.group_keys import distinct
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,8 +81,7 @@ class TimelineIndex:
     """
 
     def __init__(self, data: TimelineData) -> None:
-        references, number = np.unique(data.colour, return_inverse=True)
-        number = np.ravel(number).astype(np.int64)
+        references, number = distinct(data.colour)
         self.colours: list[int] = references.tolist()
         self.start = float(data.start.min()) if len(data.start) else 0.0
         self.end = float(data.end.max()) if len(data.end) else 0.0
