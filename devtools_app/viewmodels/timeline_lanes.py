@@ -84,7 +84,7 @@ class EventBag:
         label = _joined([part[4] for part in parts], np.int64)
         rows = _joined([part[5] for part in parts], np.int64)
         # most lanes are one part, which is sorted
-        if ((np.diff(start) < 0) & (np.diff(lane) == 0)).any():
+        if ((start[1:] < start[:-1]) & (lane[1:] == lane[:-1])).any():
             order = np.lexsort((start, lane))
             start, end, colour = start[order], end[order], colour[order]
             label, rows = label[order], rows[order]
@@ -195,7 +195,7 @@ class RunLanes:
 
 
 def _sorted(start: Floats, end: Floats, event: Ints) -> tuple[Floats, Floats, Ints]:
-    if (np.diff(start) > 0).all():
+    if (start[1:] > start[:-1]).all():
         return start, end, event
     order = np.lexsort((-end, end > start, start))  # what takes no time is inside nothing
     return start[order], end[order], event[order]
