@@ -63,7 +63,11 @@ _READY = Need(
     "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
     "etscope gap model.pte model.etrecord run.etdp run.debug",
 )
-_REFERENCES = [("edge graph", "edge"), ("exported graph", "exported")]
+_REFERENCES = [
+    ("edge graph", "edge"),
+    ("exported graph", "exported"),
+    ("float program", "float"),
+]
 _KEPT = "The tensors were too large to be kept."
 _KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
@@ -279,7 +283,7 @@ class GapPane(PanelActions, Pane):
     def _show_runs(self, found: JobProgress) -> None:
         assert found.state is not None
         runs = found.state.runs
-        choices = [(f"{run.method} {run.run + 1}", str(place)) for place, run in enumerate(runs)]
+        choices = [(_run_name(run), str(place)) for place, run in enumerate(runs)]
         self.runs.show_choices(choices, choices[0][1])
         self._show_run(runs[0])
         self.show_content()
@@ -387,6 +391,11 @@ class GapPane(PanelActions, Pane):
     def shut_down(self) -> None:
         self.gap_runner.shut_down()
         super().shut_down()
+
+
+def _run_name(run: RunGap) -> str:
+    """Return the name of a run in a list: that of a sequence by its call."""
+    return f"call {run.call}" if run.call >= 0 else f"{run.method} {run.run + 1}"
 
 
 def needs(session: Session) -> Need | None:

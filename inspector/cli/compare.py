@@ -79,6 +79,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="compute no errors, of outputs or recorded values",
     )
+    parser.add_argument(
+        "--reference",
+        default="",
+        metavar="GRAPH",
+        help="what recorded values are compared with, as in gap; float: the programs before they"
+        " were quantized",
+    )
     parser.add_argument("--html", metavar="FILE", help="write a report, one self-contained file")
     parser.add_argument(
         "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of output; default: 15"
@@ -225,7 +232,12 @@ def _gaps(
             continue
         files = tuple(file.path for file in session.files if not file.error)
         running = JobRun(
-            GapJob(files, method=options.method or "", libraries=tuple(options.libraries)),
+            GapJob(
+                files,
+                method=options.method or "",
+                reference=options.reference,
+                libraries=tuple(options.libraries),
+            ),
             timeout=options.timeout,
         )
         try:

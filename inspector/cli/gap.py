@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.run_folder import kept_inputs, kept_method
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
-from inspector.tables.numeric_gap import gap_table
+from inspector.tables.numeric_gap import call_gap_table, gap_table, loss_words
 
 _SHOWN = 40
 ORDERS = ("execution", "total", "own")
@@ -37,7 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--reference",
         default="",
         metavar="GRAPH",
-        help="edge, exported, or another recorded graph; default: the edge graph if it can run",
+        help="edge, exported, another recorded graph, or float: the program before quantization,"
+        " made again by the recipe; default: the edge graph if it can run",
     )
     parser.add_argument(
         "--inputs",
@@ -129,23 +131,44 @@ def _answer(report: GapReport, options: Namespace) -> Answer:
         "runs": [_run_json(report, each) for each in report.runs],
         "notes": notes,
     }
-    chosen = _ordered(rows, options.sort)
+    chosen = _ordered(rows, options.sort, by_noise=any(each.is_float for each in runs))
     if options.format == "text":
         chosen = chosen[: options.top]
-    lines = [*_lines(data), *notes]
+    first = next((each for each in runs if each.first_divergence() is not None), None)
+    call = f"call {first.call}, " if first is not None and first.call >= 0 else ""
+    losses = _losses([each for each in runs if each.is_float])
+    lines = [*_lines(data, losses, call), *notes]
     if len(chosen) < len(rows):
         lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; --top shows more")
-    return Answer(data, lines=lines, tables=(shown(gap_table(chosen)),))
+    tables = [shown(gap_table(chosen))]
+    if any(each.call >= 0 for each in runs):
+        tables.append(shown(call_gap_table(runs), "calls"))
+    return Answer(data, lines=lines, tables=tables)
 
 
-def _ordered(rows: list[Row], order: str) -> list[Row]:
+def _losses(runs: list[RunGap]) -> list[str]:
+    """Return what quantization costs in each run; of a sequence in the call that loses most."""
+    if any(each.call >= 0 for each in runs):
+        worst = max(runs, key=_loss)
+        return [f"call {worst.call}: {loss_words(worst)} ({worst.reference})"]
+    return [f"{loss_words(each)} ({each.reference})" for each in runs]
+
+
+def _loss(run: RunGap) -> float:
+    worst = run.largest_loss()
+    return -1.0 if worst is None or worst.own is None else worst.own.noise
+
+
+def _ordered(rows: list[Row], order: str, *, by_noise: bool) -> list[Row]:
+    """Return rows by the size of an error; that of quantization beside the size of its signal."""
     if order == "execution":
         return rows
-    return sorted(rows, key=lambda row: -_size(row.total if order == "total" else row.own))
 
+    def size(row: Row) -> float:
+        metrics = row.total if order == "total" else row.own
+        return 1.0 if metrics is None else -(metrics.noise if by_noise else metrics.max_abs)
 
-def _size(metrics: Metrics | None) -> float:
-    return -1.0 if metrics is None else metrics.max_abs
+    return sorted(rows, key=size)
 
 
 def _divergence(runs: list[RunGap]) -> dict[str, Any] | None:
@@ -204,6 +227,8 @@ def _run_json(report: GapReport, run: RunGap) -> dict[str, Any]:
         "case": None if run.case < 0 else run.case,
         "inputs": run.inputs or None,
         "reference": run.reference or None,
+        "is_float": run.is_float,
+        "call": None if run.call < 0 else run.call,
         "coverage": report.coverage([run]),
         "max_abs": max((row.total.max_abs for row in run.rows if row.total), default=None),
         "first_divergence": None if first is None else first.node,
@@ -211,8 +236,14 @@ def _run_json(report: GapReport, run: RunGap) -> dict[str, Any]:
     }
 
 
-def _lines(data: dict[str, Any]) -> list[str]:
-    """Return a summary in a few sentences."""
+def _lines(data: dict[str, Any], losses: Sequence[str] = (), call: str = "") -> list[str]:
+    """Return a summary in a few sentences.
+
+    Args:
+        data: the answer
+        losses: sentences about runs that were compared with a float program, for a divergence
+        call: that diverges first, to put before its node
+    """
     cover, first = data["coverage"], data["first_divergence"]
     inside = cover["inside"]
     lines = [
@@ -223,10 +254,12 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append(
             f"{inside['compared']:,} of {inside['nodes']:,} nodes inside delegates compared"
         )
-    if first is not None:
+    if losses:
+        lines += losses
+    elif first is not None:
         own = first["own"] or first
         lines.append(
-            f"first divergence: {first['node']} ({first['operator']}, instruction"
+            f"first divergence: {call}{first['node']} ({first['operator']}, instruction"
             f" {first['instruction']}) is off by {own['max_abs']:.6g} by itself"
         )
     elif cover["compared"]:

@@ -56,7 +56,7 @@ def gap_of_run(
             raise CommandError(failure, FAILED)
         traced = (str(folder / VALUES), str(folder / BUFFER))
         files = (job.program, *filter(None, [job.record]), *job.data_files, *traced)
-        inputs = str(folder / INPUTS)
+        inputs = "" if job.sequence else str(folder / INPUTS)  # each call has its own
         return gap_of(
             replace(comparison, files=files, inputs=inputs, libraries=job.libraries), options
         )

@@ -41,9 +41,9 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.recipes.data_source import EXPECTED, data_source
+from inspector.tables.calls import sequence_speed, sequence_table
 from inspector.tables.runs import (
     described,
-    sequence_table,
     threads_table,
     threads_text,
     times_table,
@@ -269,7 +269,6 @@ def _check_sequence(options: Namespace) -> None:
         "--case": options.case is not None,
         "--runs": options.runs,
         "--warmup": options.warmup,
-        "--debug-level": options.debug_level != DEBUG_LEVELS[0],
         "--threads sweep": options.threads == 0,
         "--toolchain": bool(options.toolchain),
         "--device": bool(options.device),
@@ -314,7 +313,7 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     issues += [Issue(Severity.WARNING, folder, text) for text in report.get("warnings", ())]
     tables = (shown(times_table(report)),)
     if report.get("calls"):
-        tables = (shown(sequence_table(report), "calls"),)
+        tables = (shown(sequence_speed(report)), shown(sequence_table(report), "calls"))
     if report.get("thread_sweep"):
         tables = (shown(threads_table(report), "threads"), *tables)
     return Answer(

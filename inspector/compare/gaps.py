@@ -33,6 +33,15 @@ def _rows(report: GapReport | None, method: str) -> list[Row]:
     return [row for run in runs if run.method == method for row in run.rows]
 
 
+def _references(method: str, reports: Reports) -> str:
+    """Return words about references other than the recorded programs, to add to a note."""
+    runs = [run for report in reports if report is not None for run in report.runs]
+    kinds = {run.is_float for run in runs if run.method == method}
+    if kinds == {True}:
+        return "; beside the float programs"
+    return "; not comparable: only some are beside a float program" if len(kinds) > 1 else ""
+
+
 def _key(row: Row, number: int, alignment: GraphAlignment | None) -> tuple[str, int, int]:
     """Return the node of the first session for a row, else its own node with its session."""
     if number == 0:
@@ -84,7 +93,7 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
             ComparePlace(number, "gap", method, first.node if first else "") if rows else None
         )
         words.append(first.node if first is not None else "none" if compared else "unknown")
-    note = f"first divergence: {', '.join(words)}"
+    note = f"first divergence: {', '.join(words)}{_references(method, reports)}"
     return (
         Delta("gap", "largest error", "", tuple(largest), LESS, method, (), note, tuple(where)),
         Delta(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from inspector.files.machine import Machine
+from inspector.files.run_calls import SequenceCall, StateTensor
 from schema.errors import FormatError
 from schema.etdump import ETDump
 from schema.objects.codec import from_json, read_json
@@ -66,6 +67,8 @@ class RunReport:
         machine: that ran it, None in reports of older versions
         memory: as measured, empty in reports of older versions
         where: what ran it, in words
+        calls: of a sequence, in order; empty for runs with the same inputs
+        state: tensors that are carried from call to call, in the order of their changes
     """
 
     method: str
@@ -77,6 +80,8 @@ class RunReport:
     machine: Machine | None = None
     memory: RunMemory = RunMemory()
     where: str = ""
+    calls: tuple[SequenceCall, ...] = ()
+    state: tuple[StateTensor, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that is none."""
@@ -112,3 +117,9 @@ def run_report(dump: ETDump) -> RunReport | None:
         return from_json(report, RunReport, str(path))
     except (OSError, FormatError, KeyError, TypeError):
         return None
+
+
+def is_sequence(dump: ETDump) -> bool:
+    """Return whether the blocks of a trace are the calls of a sequence, as their report has it."""
+    report = run_report(dump)
+    return report is not None and bool(report.calls)

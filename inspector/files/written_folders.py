@@ -17,6 +17,7 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
+from inspector.files.run_calls import CALLS
 from inspector.files.run_report import REPORT as RUN_REPORT
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_json
@@ -135,7 +136,8 @@ def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:
 
 
 def _is_values(name: str) -> bool:
-    return PurePath(name).name in _VALUES
+    path = PurePath(name)
+    return path.name in _VALUES or path.parts[0] == CALLS
 
 
 def _walked(folder: Path, deep: int) -> Iterator[WrittenFolder]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
@@ -21,6 +22,7 @@ from schema.objects.identity_cache import identity_cache
 from schema.program.model import ExecutionPlan
 
 COMPILED = "compiled"
+Owner = tuple[int, str]  # delegate index, backend id
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +169,23 @@ def _called(plan: ExecutionPlan, node: GraphNode) -> Owner | None:
 
 def _from_record(session: Session, graph: Graph, method: str, source: str) -> ModelGraph:
     owners = node_owners(session, graph, method) if source == "record" else {}
+    return recorded_model(graph, source, owners)
+
+
+def recorded_model(
+    graph: Graph, source: str, owners: Mapping[str, Owner] = MappingProxyType({})
+) -> ModelGraph:
+    """Return a recorded graph as a model graph.
+
+    Args:
+        graph: as a record has it
+        source: where it comes from
+        owners: node -> the delegate that took it
+    """
     builder = _Builder(graph.values)
     for node in graph.nodes:
         builder.add(node, graph, (), owners.get(node.name))
     return builder.finish(graph.name, source)
-
-
-Owner = tuple[int, str]  # delegate index, backend id
 
 
 class _Builder:

@@ -21,7 +21,8 @@ class GapJob:
     Attributes:
         files: of one session
         method: only this one; empty for all
-        reference: edge, exported, or the name of a recorded graph; empty for the best available
+        reference: edge, exported, float (the program before it was quantized), or the name of a
+            recorded graph; empty for the best available
         relative: relative tolerance, of the largest magnitude; None for a default by dtype
         absolute: added to it
         inputs: torch.save file with the inputs of the runs; empty for those in the files

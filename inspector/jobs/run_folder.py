@@ -12,13 +12,13 @@ from inspector.jobs.executing import INPUTS, REPORT, TRACE, VALUES
 
 def kept_inputs(session: Session) -> str:
     """Return the inputs that were stored next to the only trace with values, may be empty."""
-    folder = _run_folder(session)
+    folder = run_folder(session)
     return str(folder / INPUTS) if folder is not None and (folder / INPUTS).is_file() else ""
 
 
 def kept_method(session: Session) -> str:
     """Return the method in the report of the run, or empty."""
-    folder = _run_folder(session)
+    folder = run_folder(session)
     if folder is None:
         return ""
     try:
@@ -29,7 +29,7 @@ def kept_method(session: Session) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _run_folder(session: Session) -> Path | None:
+def run_folder(session: Session) -> Path | None:
     """Return the folder into which ``etscope run`` wrote the only trace with values, or None."""
     files = [session.file_of(dump) for dump in session.value_dumps]
     traces = [Path(file.path) for file in files if file is not None]

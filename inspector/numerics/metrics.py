@@ -102,6 +102,13 @@ class Metrics:
     inf_reference: int
 
     @property
+    def noise(self) -> float:
+        """Return the root mean square of the difference beside that of the reference."""
+        if self.snr_db is None:
+            return math.inf if self.mse else 0.0
+        return 10 ** (-self.snr_db / 20)
+
+    @property
     def near_zero(self) -> bool:
         """Return whether the largest relative error is of an element near zero.
 

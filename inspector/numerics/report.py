@@ -139,6 +139,9 @@ class RunGap:
         reference: recorded graph it was compared with, empty without one
         rows: in the order of execution
         notes: what else to know
+        is_float: whether the reference is the float program of a quantized one, so that errors are
+            those of quantization too
+        call: number of the call of a sequence, -1 for other runs
     """
 
     method: str
@@ -149,6 +152,8 @@ class RunGap:
     reference: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    is_float: bool = False
+    call: int = -1
 
     def outside(self) -> tuple[Row, ...]:
         """Return the rows of instructions."""
@@ -161,6 +166,11 @@ class RunGap:
     def first_divergence(self) -> Row | None:
         """Return the first row that exceeds the tolerance by its own error, None when none does."""
         return next((row for row in self.rows if row.diverges), None)
+
+    def largest_loss(self) -> Row | None:
+        """Return the row whose own error is largest beside its signal, None without any."""
+        known = [(row.own.noise, row) for row in self.rows if row.own and not row.doubtful]
+        return max(known, key=lambda one: one[0], default=(0.0, None))[1]
 
     def doubtful(self) -> tuple[Row, ...]:
         """Return the rows that differ and are joined by order only."""

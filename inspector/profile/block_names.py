@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from inspector.files.run_report import is_sequence
 from inspector.trace.blocks import Block
 from inspector.units import plural
+from schema.etdump import ETDump
 
 
-def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return a name for each block; equal names are numbered, with what distinguishes them."""
+def block_labels(blocks: Sequence[Block], dumps: Sequence[ETDump] = ()) -> tuple[str, ...]:
+    """Return a name for each block; equal names are numbered, with what distinguishes them.
+
+    Args:
+        blocks: of traces
+        dumps: the traces, by which a call of a sequence is told from a test case
+    """
+    sequences = {number for number, dump in enumerate(dumps) if is_sequence(dump)}
     count = Counter(block.name for block in blocks)
     dumps = len({block.dump for block in blocks}) > 1
     seen: Counter[str] = Counter()
@@ -24,7 +32,8 @@ def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
         if dumps:
             parts.append(f"trace {block.dump + 1}")
         if block.bundled_input_index >= 0:
-            parts.append(f"test case {block.bundled_input_index}")
+            word = "call" if block.dump in sequences else "test case"
+            parts.append(f"{word} {block.bundled_input_index}")
         runs = len(block.runs)
         parts.append(plural(runs, "run"))
         found.append(" · ".join(parts))

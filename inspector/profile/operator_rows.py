@@ -188,7 +188,8 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
     parts: list[BlockRows] = []
     start = 0
     blocks = trace_blocks(session.timed_dumps).blocks
-    for block, label in zip(blocks, block_labels(blocks), strict=True):
+    labels = block_labels(blocks, session.timed_dumps)
+    for block, label in zip(blocks, labels, strict=True):
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):
             parts.append(block_rows(session, method, block, start, label))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.files.run_report import is_sequence
 from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
@@ -80,7 +81,10 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     blocks = trace_blocks(session.timed_dumps).blocks
     for _, _, run in found:
         count += run.executes
-        label = f"run {count}" if run.executes else f"{blocks[run.block].name or 'load'}"
+        block = blocks[run.block]
+        label = f"run {count}" if run.executes else f"{block.name or 'load'}"
+        if run.executes and is_sequence(session.timed_dumps[block.dump]):
+            label = f"call {block.bundled_input_index}"
         runs.append(replace(run, label=label if run.steady else f"{label}, left out"))
     return tuple(runs)
 

@@ -121,7 +121,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     """Return one row per event of every trace; a selected row is one of the method shown."""
     profile = analyse_profile(session)
     sources = profile.rows.sources
-    labels = block_labels([source.block for source in sources])
+    labels = block_labels([source.block for source in sources], session.timed_dumps)
     cells = [_Cells(session, source, label) for source, label in zip(sources, labels, strict=True)]
     words = [[_node_labels(one.source.links, link) for link in one.found.links] for one in cells]
     timed = _joined([one.timed for one in cells], np.bool_)

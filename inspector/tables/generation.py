@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from inspector.tables.table import Table
 from inspector.units import Quantity
 
 _NS = 1e6  # in a millisecond
-_DECODE = "decode"
+DECODE = "decode"
+SpeedRow: TypeAlias = "tuple[str, int | None, float | None, float | None]"
 
 
 def calls_table(calls: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
@@ -48,18 +49,13 @@ def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
 
     Units: times in ns
     """
-    later = np.array([one["ms"] for one in later_calls(report["calls"])])
-    rows: list[tuple[str, int | None, float | None, float | None]] = [
+    rows: list[SpeedRow] = [
         ("load", None, report["load_ms"] * _NS, None),
         _row("prompt", report["prompt_tokens"], report["prefill_ms"]),
         ("first token", 1, report["first_token_ms"] * _NS, None),
     ]
-    if later.size:
-        rows.append(_row("later tokens", int(later.size), float(later.sum())))
-        named = {"median": 50, "10 % within": 10, "90 % within": 90}
-        for name, share in named.items():
-            rows.append(_row(name, 1, float(np.percentile(later, share))))
-    if later.size > 1:
+    rows += spread_rows(report["calls"], "tokens")
+    if len(later_calls(report["calls"])) > 1:
         rows.append(("growth per position", None, growth(report["calls"]) * _NS, None))
     fields = (
         RowField("what"),
@@ -70,13 +66,25 @@ def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
     return row_table(fields, rows, "times", units=units)
 
 
+def spread_rows(calls: Sequence[Mapping[str, Any]], what: str) -> list[SpeedRow]:
+    """Return the rows of the later calls: all of them, and their median, p10 and p90."""
+    later = np.array([one["ms"] for one in later_calls(calls)])
+    if not later.size:
+        return []
+    rows: list[SpeedRow] = [_row(f"later {what}", int(later.size), float(later.sum()))]
+    named = {"median": 50, "10 % within": 10, "90 % within": 90}
+    return rows + [
+        _row(name, 1, float(np.percentile(later, share))) for name, share in named.items()
+    ]
+
+
 def _row(name: str, tokens: int, ms: float) -> tuple[str, int, float, float | None]:
     return name, tokens, ms * _NS, round(1e3 * tokens / ms, 1) if ms else None
 
 
 def later_calls(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the calls behind the prompt, one for each later token."""
-    return [one for one in calls if one["kind"] == _DECODE]
+    return [one for one in calls if one["kind"] == DECODE]
 
 
 def growth(calls: Sequence[Mapping[str, Any]]) -> float:

@@ -16,6 +16,7 @@ from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap
 from inspector.profile.join_index import Related
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.table import (
     Column,
     Table,
@@ -24,7 +25,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.units import Quantity
+from inspector.units import Quantity, plural
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades
@@ -60,7 +61,7 @@ MEASURES: dict[str, GapMeasure] = {
     "noise": GapMeasure(
         "noise",
         "noise to signal, 10^(−SNR/20)",
-        lambda one: None if one.snr_db is None else 10 ** (-one.snr_db / 20),
+        lambda one: None if one.snr_db is None else one.noise,
     ),
     "cosine": GapMeasure(
         "1 − cosine",
@@ -174,7 +175,9 @@ def summary(run: RunGap) -> str:
     compared = sum(row.compared for row in run.outside())
     whole = len(run.outside())
     first = run.first_divergence()
-    if first is not None:
+    if run.is_float and compared:
+        start = loss_words(run)
+    elif first is not None:
         own = first.own or first.total
         size = own.max_abs if own is not None else 0.0
         start = f"First divergence: {first.node or first.operator}, off by {size:.4g} by itself"
@@ -186,6 +189,63 @@ def summary(run: RunGap) -> str:
     if doubtful:
         words.insert(1, f"join uncertain: {len(doubtful):,} differ, first {doubtful[0].node}")
     return " · ".join(words)
+
+
+def call_gap_table(runs: Sequence[RunGap]) -> Table:
+    """Return one row per call of a sequence: its errors, and the first node that diverges."""
+    rows: list[tuple[object, ...]] = []
+    for run in runs:
+        known = [row for row in run.rows if row.total is not None]
+        last = next((row for row in reversed(run.outside()) if row.total is not None), None)
+        first = run.first_divergence()
+        rows.append(
+            (
+                run.call,
+                len(known),
+                max((row.total.max_abs for row in known if row.total), default=None),
+                max((row.own.max_abs for row in known if row.own), default=None),
+                None if last is None else _of(last.total, "snr_db"),
+                None if first is None else first.node or first.operator,
+                None if first is None else first.module or None,
+            )
+        )
+    fields = (
+        RowField("call", Quantity.PLAIN),
+        RowField("compared", Quantity.COUNT),
+        RowField("max abs", Quantity.PLAIN, missing=""),
+        RowField("own", Quantity.PLAIN, missing=""),
+        RowField("SNR dB of output", Quantity.PLAIN, missing=""),
+        RowField("first divergence", mono=True, missing="none"),
+        RowField("module", mono=True, missing=""),
+    )
+    return row_table(fields, rows, "calls", keys=[run.call for run in runs])
+
+
+def loss_words(run: RunGap) -> str:
+    """Return where a quantized program loses most beside its float program, and how much in all."""
+    worst = run.largest_loss()
+    if worst is None or worst.own is None:
+        return "No error of one node is known"
+    last = next((row for row in reversed(run.outside()) if row.total is not None), worst)
+    end = last.total if last.total is not None else worst.own
+    above = [row for row in run.rows if row.diverges]
+    words = f"Largest loss by quantization: {_layer(worst)}"
+    words += f", {_decibels(worst.own)} by itself; last output {_decibels(end)}"
+    if above:
+        words += f"; {plural(len(above), 'value')} beyond the tolerance, first {_layer(above[0])}"
+    return words
+
+
+def _layer(row: Row) -> str:
+    """Return what computes a row, with its module: its last node that quantizes nothing."""
+    computing = [name for name in row.covers if "quantize" not in name]
+    name = computing[-1] if computing else row.node or row.operator
+    return f"{name} ({row.module})" if row.module else name
+
+
+def _decibels(metrics: Metrics) -> str:
+    found = metrics.snr_db
+    return "SNR unknown" if found is None else f"SNR {found:.1f} dB"
 
 
 def growth(run: RunGap, measure: str = USUAL) -> tuple[Floats, Floats]:

@@ -143,14 +143,6 @@ def thread_times(folder: Path, _units: Units) -> Table:
     return _reported(folder, threads_table)
 
 
-def call_times(folder: Path, _units: Units) -> Table:
-    """Return the time of each call of a sequence, in the report of its run.
-
-    Raises: FormatError for a folder without one; OSError
-    """
-    return _reported(folder, sequence_table)
-
-
 def run_times(folder: Path, _units: Units) -> Table:
     """Return the times in the report of a run.
 
@@ -166,23 +158,6 @@ def _reported(folder: Path, table: Callable[[Mapping[str, Any]], Table]) -> Tabl
         return table(report)
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError("the report of a run", repr(error), file=str(path)) from error
-
-
-def sequence_table(report: Mapping[str, Any]) -> Table:
-    """Return one row per call of a sequence: its inputs and its time.
-
-    Units: times in ns
-    """
-    calls: Sequence[Mapping[str, Any]] = report.get("calls") or ()
-    rows = [
-        (one["call"], ", ".join(map(described, one["inputs"])), one["ms"] * 1e6) for one in calls
-    ]
-    fields = (
-        RowField("call", Quantity.PLAIN),
-        RowField("inputs", mono=True),
-        RowField("time", Quantity.TIME),
-    )
-    return row_table(fields, rows, "calls", keys=[one["call"] for one in calls])
 
 
 def cases_table(report: Mapping[str, Any]) -> Table:

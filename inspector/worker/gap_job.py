@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import torch
 
 from inspector.files.load import load_session
+from inspector.files.run_calls import CALLS
+from inspector.files.session import Session
 from inspector.jobs.gap import REPORT, GapJob
-from inspector.jobs.run_folder import kept_inputs, kept_method
+from inspector.jobs.run_folder import kept_inputs, kept_method, run_folder
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.analysis import Options, analyse_gap
+from inspector.numerics.replay.references import MappedReference
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, timed_stage
@@ -53,8 +57,10 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
         method=job.method,
         assumed=kept_method(session),
         reference=job.reference,
+        float_program=_float_programs(session, notify),
         tolerance=Tolerance(job.relative, job.absolute),
         inputs=_inputs(inputs) if inputs else None,
+        call_inputs=_call_inputs(session),
         runs=job.runs,
         folder=folder,
         keep=job.keep,
@@ -79,6 +85,17 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
     return {"runs": len(report.runs)}
 
 
+def _float_programs(session: Session, notify: Say) -> Callable[[str], MappedReference | str]:
+    """Return the function that finds the float program of a method, which few jobs need."""
+
+    def of(method: str) -> MappedReference | str:
+        from inspector.worker.float_reference import float_reference
+
+        return float_reference(session, method, notify)
+
+    return of
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     found = exporter.failure(error)
@@ -90,6 +107,17 @@ def failure(error: BaseException) -> dict[str, Any]:
         where = error.filename or f"temporary files in {tempfile.gettempdir()}"
         return {**found, "sentence": f"{where}: {error.strerror}"}
     return found
+
+
+def _call_inputs(session: Session) -> Callable[[int], Any]:
+    """Return the function that reads the inputs of a call of a sequence beside the trace."""
+    folder = run_folder(session)
+
+    def of(call: int) -> Any:  # noqa: ANN401 - a list of tensors
+        path = folder / CALLS / f"{call:05}.pt" if folder is not None else None
+        return _inputs(str(path))["inputs"] if path is not None and path.is_file() else None
+
+    return of
 
 
 def _inputs(path: str) -> Any:  # noqa: ANN401 - a tree of tensors

@@ -85,6 +85,11 @@ class Recording:
         """Return the tracers that there are."""
         return tuple(one for one in (self.timed, self.values) if one is not None)
 
+    @property
+    def logged_bytes(self) -> int:
+        """Return the bytes of values so far."""
+        return self._sink.size if self.values is not None else 0
+
     def hold_inputs(self, inputs: Sequence[Any]) -> None:
         """Store the inputs of the runs; they are written last, if space permits."""
         self._inputs = _saved(inputs)

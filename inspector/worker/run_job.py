@@ -29,7 +29,7 @@ from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
-from inspector.worker.sequence import run_calls
+from inspector.worker.sequence import SequencePass
 from inspector.worker.tasks import Task
 from runtime import DebugFilter, EventTracer, ExecutionError, Method, Program, Runtime
 from runtime.program.loading import read
@@ -185,28 +185,39 @@ def _run_sequence(
     loaded: tuple[Program, Method],
 ) -> dict[str, Any]:
     """Run once with each of several inputs; the state goes from one call to the next."""
-    program, method = loaded
+    method = loaded[1]
     measured.loaded_bytes = resident_bytes()
-    plan = program.file.plan(method.name)
+    sequence = SequencePass(job.sequence, loaded, task, keeps_inputs=job.logs_values)
     with timed_stage(task.notify, "run", method.name):
         measured.memory.begin()
-        calls = run_calls(job.sequence, method, plan, recording.timed, task)
+        calls = sequence.run(recording.timed)
         measured.memory.end("first_run")
+    outputs = [_own(one) for one in method.get_outputs()]
     first, *later = (one["ms"] for one in calls)
     measured.first_ms = first
     times, none = tuple(later), ()
     stopped = task.stop.is_asked()
+    notes = [f"stopped after {plural(len(calls), 'call')}"] if stopped else []
+    if stopped:
+        recording.leave_out_values()
+    elif recording.values is not None:
+        with timed_stage(task.notify, "log values", method.name):
+            notes += sequence.log(recording, task.folder)
     timed, bare = (times, none) if job.records_times else (none, times)
     measured.passes = Passes(timed=timed, bare=bare, stopped=stopped)
     with timed_stage(task.notify, "write"):
-        outputs = method.get_outputs()
         trace = recording.write(outputs)
         report = _report(job, method, ([], outputs), measured)
-        report |= {"inputs": calls[-1]["inputs"], "calls": calls}
+        state = sequence.state.content()
+        report |= {"inputs": calls[-1]["inputs"], "calls": calls, "state": state}
         report["trace"] = {"recorded": job.traced, **trace}
-        if stopped:
-            report["warnings"] = [f"stopped after {plural(len(calls), 'call')}"]
+        if notes:
+            report["warnings"] = notes
         return _written(report, task.folder)
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _loaded(
@@ -364,7 +375,11 @@ def stopped_words(passes: Passes, *, logs_values: bool) -> list[str]:
 
 
 def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
-    files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    files = [
+        {"path": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size}
+        for path in found
+    ]
     report["files"] = files
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     try:

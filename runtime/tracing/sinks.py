@@ -90,6 +90,11 @@ class FileSink:
         self._size = at + len(data)
         return at
 
+    @property
+    def size(self) -> int:
+        """Return the bytes so far."""
+        return self._size
+
     def close(self) -> None:
         """Flush and close the file; an error such as a full disk is stored in `failure`."""
         try:

@@ -6,25 +6,31 @@ values of the run. The two distances separate an instruction's own error from it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from inspector.files.run_report import is_sequence
 from inspector.files.session import Session
 from inspector.join.methods import is_execution, match_methods
 from inspector.join.operands import plan_operands
 from inspector.join.record_method import method_of
 from inspector.numerics.aten_map import aten_values
-from inspector.numerics.flat_graph import Scope
 from inspector.numerics.inside import inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
-from inspector.numerics.replay.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
+from inspector.numerics.replay.inputs import (
+    Inputs,
+    call_inputs,
+    logged_tensor,
+    run_inputs,
+    traced_inputs,
+)
 from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.other_inputs import with_other_inputs
-from inspector.numerics.replay.references import ReferenceGraph, reference_graph
+from inspector.numerics.replay.references import MappedReference, reference_graph
 from inspector.numerics.report import (
     GapReport,
     RunGap,
@@ -38,7 +44,8 @@ from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.errors import FormatError
 from schema.program import ProgramFile
 
-EDGE, EXPORTED = "edge", "exported"
+EDGE, EXPORTED, FLOAT = "edge", "exported", "float"
+NO_FLOAT = "no float reference"
 ONLY_OUTPUTS = (
     "the run recorded nothing between its inputs and its outputs;"
     " etscope run --debug-level intermediate does"
@@ -52,9 +59,12 @@ class Options:
     Attributes:
         method: restricts the comparison to one method; empty for all
         assumed: method of runs whose method the trace does not identify; empty if unknown
-        reference: ``edge``, ``exported`` or a recorded graph; empty for the best available
+        reference: ``edge``, ``exported``, ``float`` or a recorded graph; empty for the best
+            available
+        float_program: returns the float program of a method, or the reason why there is none
         tolerance: when an element counts as different
         inputs: flat inputs given by the user, used instead of those in the files
+        call_inputs: returns the flat inputs of a call of a sequence, None where they are unknown
         runs: indices of runs to compare in each block; empty for all
         folder: folder for tensors; None to store none
         keep: maximum bytes of stored tensors
@@ -63,8 +73,10 @@ class Options:
     method: str = ""
     assumed: str = ""
     reference: str = ""
+    float_program: Callable[[str], MappedReference | str] = lambda _method: NO_FLOAT
     tolerance: Tolerance = field(default_factory=Tolerance)
     inputs: Any = None
+    call_inputs: Callable[[int], Any] = lambda _call: None
     runs: tuple[int, ...] = ()
     folder: Path | None = None
     keep: int = 0
@@ -85,20 +97,6 @@ def analyse_gap(
     Raises: RebuildError if torch cannot read the requested graph
     """
     return _Analysis(session, options, report_progress).report()
-
-
-@dataclass(frozen=True, slots=True)
-class _MappedReference:
-    """A recorded program, and the locations of the edge graph's values in it.
-
-    Attributes:
-        graph: the program
-        values: value of the edge graph -> scope, node and output index in the program; None for
-            the edge graph itself
-    """
-
-    graph: ReferenceGraph
-    values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None = None
 
 
 class _Progress:
@@ -129,7 +127,7 @@ class _Analysis:
         self._options = options
         self._report_progress = report_progress
         self._progress = _Progress(report_progress, 1)
-        self._references: dict[str, _MappedReference | str] = {}
+        self._references: dict[str, MappedReference | str] = {}
         self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
 
@@ -188,7 +186,7 @@ class _Analysis:
         return [(number, block, run, method) for _, _, number, block, run, method in found]
 
     # ---- references
-    def _reference(self, method: str) -> _MappedReference | str:
+    def _reference(self, method: str) -> MappedReference | str:
         """Return the program to compare with, or the reason why it is missing."""
         if method not in self._references:
             try:
@@ -197,15 +195,17 @@ class _Analysis:
                 self._references[method] = str(error)
         return self._references[method]
 
-    def _find_reference(self, method: str) -> _MappedReference | str:
+    def _find_reference(self, method: str) -> MappedReference | str:
         record, requested = self._session.record, self._options.reference
         if record is None:
             return "there is no ETRecord"
+        if requested == FLOAT:
+            return self._options.float_program(method)
         roles = record.roles
         refusal = "the record has no program of this method"
         if requested in ("", EDGE) and method in roles.edge:
             try:
-                return _MappedReference(reference_graph(record, roles.edge[method]))
+                return MappedReference(reference_graph(record, roles.edge[method]))
             except RebuildError as error:
                 if requested:
                     raise
@@ -214,13 +214,13 @@ class _Analysis:
             join = join_method(self._session, method)
             if join.graph is not None:
                 values = aten_values(record, join.graph)
-                return _MappedReference(reference_graph(record, roles.exported), values)
+                return MappedReference(reference_graph(record, roles.exported), values)
         if requested in roles.extra:
-            return _MappedReference(reference_graph(record, requested))
+            return MappedReference(reference_graph(record, requested))
         return refusal
 
     @staticmethod
-    def _long_way(reference: _MappedReference) -> _MappedReference:
+    def _long_way(reference: MappedReference) -> MappedReference:
         """Return the reference as read by torch; unchanged if torch cannot read it."""
         try:
             return replace(reference, graph=reference.graph.long_way())
@@ -234,12 +234,14 @@ class _Analysis:
         log = self._log(program, block, run, method)
         found = GapComparison(log, self._options.tolerance, self._kept)
         case = block.bundled_input_index
+        call = case if is_sequence(self._session.dumps[block.dump]) else -1
         reference = self._reference(method)
         recorded = () if log.logged.inner else (ONLY_OUTPUTS,)
         if isinstance(reference, str):
             rows = found.rows(reference)
-            return RunGap(method, number, run, case, "", "", rows, (*recorded, reference))
-        inputs = self._inputs(program, method, case, reference, log.logged)
+            notes = [*recorded, reference]
+            return RunGap(method, number, run, case, "", "", rows, tuple(notes), call=call)
+        inputs = self._inputs(program, method, (case, call), reference, log.logged)
         before = dict(self._state)
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
@@ -248,7 +250,7 @@ class _Analysis:
             found = GapComparison(log, self._options.tolerance, self._kept)
             self._state = dict(before)
             self._compare(found, reference, inputs, prefix)
-        notes = [*recorded, *inputs.notes]
+        notes = [*recorded, *reference.notes, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
@@ -256,11 +258,22 @@ class _Analysis:
             self._state = before
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
-        if not inputs.certain:
+        if not inputs.certain and not reference.is_float:  # whose errors are no other inputs
             rows, more = with_other_inputs(rows, log.join, inputs)
             notes += more
         member = reference.graph.member
-        return RunGap(method, number, run, case, inputs.source, member, rows, tuple(notes))
+        return RunGap(
+            method,
+            number,
+            run,
+            case,
+            inputs.source,
+            member,
+            rows,
+            tuple(notes),
+            reference.is_float,
+            call,
+        )
 
     def _log(self, program: ProgramFile, block: Block, run: int, method: str) -> RunLog:
         session = self._session
@@ -275,9 +288,9 @@ class _Analysis:
         return RunLog(method, session.debug_buffer, join, logged, outputs, inside)
 
     def _compare(
-        self, found: GapComparison, reference: _MappedReference, inputs: Inputs, prefix: str
+        self, found: GapComparison, reference: MappedReference, inputs: Inputs, prefix: str
     ) -> None:
-        found.attach(reference.values, prefix)
+        found.attach(reference, prefix)
         found.report_progress = self._progress.show
         self._progress.show(0, found.count)
         graph = reference.graph.graph
@@ -293,14 +306,32 @@ class _Analysis:
         self,
         program: ProgramFile,
         method: str,
-        case: int,
-        reference: _MappedReference,
+        numbers: tuple[int, int],
+        reference: MappedReference,
         logged: LoggedRun,
     ) -> Inputs:
-        """Return the inputs of a run; inputs in the trace take precedence over assumed ones."""
-        found = run_inputs(
-            self._session, method, case, self._session.record, reference.graph, self._options.inputs
-        )
+        """Return the inputs of a run; inputs in the trace take precedence over assumed ones.
+
+        Args:
+            program: of the run
+            method: its method
+            numbers: of its test case and of its call in a sequence, -1 for none
+            reference: that is run on them
+            logged: tensors of the run
+        """
+        case, call = numbers
+        if call >= 0 and self._options.inputs is None:
+            given = self._options.call_inputs(call)
+            found = call_inputs(given, len(reference.graph.graph.inputs))
+        else:
+            found = run_inputs(
+                self._session,
+                method,
+                case,
+                self._session.record,
+                reference.graph,
+                self._options.inputs,
+            )
         plan = program.plan(method)
         written: dict[int, int] = {}
         for step, touched in enumerate(plan_operands(plan)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
 from inspector.numerics.replay.measuring import Kept, Measuring, OutputValues, agrees
 from inspector.numerics.replay.quanta import Quanta
+from inspector.numerics.replay.references import MappedReference
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, InstructionOutput, LoggedRun
 from inspector.rebuild.torch_bridge import load_torch
@@ -70,6 +71,8 @@ class _Wanted:
     quantized: bool
     whole: bool  # whether its nodes are all of a delegate
     open_layout: bool  # whether the trace may have it with channels last
+    scale: tuple[float, int] | None  # and zero point of integers that are compared as real values
+    rounded: bool  # whether it is a rounding of what the node returns
 
 
 class GapComparison:
@@ -104,17 +107,17 @@ class GapComparison:
         """Return the number of nodes with a logged output."""
         return len(self._requested)
 
-    def attach(
-        self, values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None, prefix: str
-    ) -> None:
+    def attach(self, reference: MappedReference, prefix: str) -> None:
         """Map each logged output to the node that computes it.
 
         Args:
-            values: value of the edge graph -> its location in the reference; or None
+            reference: the program that is run
             prefix: prefix of the names of stored tensors
         """
         self._measuring.prefix = prefix
-        self._quanta = Quanta(self._join.graph, values) if self._join.graph is not None else None
+        graph = self._join.graph
+        real = graph is None or reference.is_float  # which rounds to no scale
+        self._quanta = None if real else Quanta(graph, reference.values)
         backends = {one.instruction: one.operator for one in self._outputs if one.kind == DELEGATE}
         for output in self._outputs:
             key = (INSTRUCTION, output.instruction, output.slot)
@@ -126,14 +129,14 @@ class GapComparison:
             ]
             if target is not None and passes:
                 whole = output.kind == DELEGATE and len(target.covers) > 1
-                self._attach(key, target, passes, values, whole=whole)
+                self._attach(key, target, passes, reference, whole=whole)
         for number, inner in enumerate(self._inside):
             if inner.target is not None and inner.passes:
                 self._attach(
                     (INSIDE, number, 0),
                     inner.target,
                     inner.passes,
-                    values,
+                    reference,
                     open_layout=backend_of(backends.get(inner.instruction) or "").logs_kernel_layout
                     and not has_program_order(inner.name),
                 )
@@ -143,18 +146,24 @@ class GapComparison:
         key: tuple[str, int, int],
         target: JoinTarget,
         passes: Sequence[Any],
-        values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None,
+        reference: MappedReference,
         *,
         whole: bool = False,
         open_layout: bool = False,
     ) -> None:
+        values, scale = reference.values, reference.scales.get(target.value)
+        rounded = target.value in reference.rounded
         place = self._place(target.value) if values is None else values.get(target.value)
         if place is None:
             self._why[key] = "the reference graph has no value that is this one"
             return
         scope, name, index = place
-        quantized = any("quantize" in node or "qparams" in node for node in target.covers)
-        requested = _Wanted(key, target, index, passes, quantized, whole, open_layout)
+        quantized = reference.is_float or any(
+            "quantize" in node or "qparams" in node for node in target.covers
+        )
+        requested = _Wanted(
+            key, target, index, passes, quantized, whole, open_layout, scale, rounded
+        )
         self._requested.setdefault((scope, name), []).append(requested)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
@@ -174,10 +183,12 @@ class GapComparison:
             return
         self._done += not times
         self.report_progress(self._done, len(self._requested))
-        copies = [each for each in requested if not each.target.same]
-        self._continue([each for each in requested if each.target.same], scope, pair, times)
-        for each in copies:
-            self._at_time(each, scope, pair, times)
+        same = [each for each in requested if each.target.same]
+        direct = [each for each in same if not each.rounded] or same
+        self._continue(direct, scope, pair, times)
+        for each in requested:
+            if not any(each is one for one in direct):  # a copy, or a rounding for some readers
+                self._at_time(each, scope, pair, times)
 
     def _continue(
         self, requested: Sequence[_Wanted], scope: Scope, pair: Sides, times: int
@@ -215,6 +226,8 @@ class GapComparison:
         if isinstance(found, str):
             self._why[each.key] = found
             return UNKNOWN, True
+        if each.scale is not None and not found.is_floating_point():
+            found = (found.float() - each.scale[1]) * each.scale[0]
         sides = [_element(side, each.index) for side in pair]
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
             self._why[each.key] = NO_INPUTS
@@ -324,9 +337,20 @@ class GapComparison:
             handles=target.handles,
             grade=target.grade,
             inferred=target.inferred,
-            module=node.node.module_path if node is not None else "",
+            module=self._module(target),
             source=frame.label if frame is not None else "",
         )
+
+    def _module(self, target: JoinTarget) -> str:
+        """Return the module of a node, else of the last one it is computed with that has any."""
+        assert self._join.graph is not None
+        scope, producers = target.value[0], self._join.graph.producers
+        makers = [self._node_of(target)]
+        for name in reversed(target.covers):
+            maker = producers.get((scope, name))
+            makers.append(None if maker is None else maker[0])
+        paths = (one.node.module_path for one in makers if one is not None)
+        return next(filter(None, paths), "")
 
     def _node_of(self, target: JoinTarget) -> FlatNode | None:
         assert self._join.graph is not None

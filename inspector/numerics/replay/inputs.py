@@ -21,6 +21,8 @@ from schema.etrecord.members import FORWARD
 TEST_CASE = "test case of the bundled program"
 RECORDED = "representative inputs of the record"
 EXPORTED = "example inputs of the exported program"
+OF_CALL = "inputs of the call"
+_LEFT_OUT = "the inputs of this call are not kept: those of earlier calls are as many as are kept"
 GIVEN = "inputs that were given"
 TRACED = "arguments of delegates in the trace"
 
@@ -110,6 +112,18 @@ def run_inputs(
         note = f"assumed: the run had the {EXPORTED}"
         return Inputs(example, EXPORTED, certain=False, notes=(note,))
     return Inputs((None,) * requested, "", certain=not requested)
+
+
+def call_inputs(given: Any, count: int) -> Inputs:  # noqa: ANN401 - any tree of tensors
+    """Return the inputs of a call of a sequence, None where they are unknown.
+
+    Args:
+        given: its flat inputs, or None
+        count: number of the inputs of the reference
+    """
+    if given is None:
+        return Inputs((None,) * count, "", certain=False, notes=(_LEFT_OUT,))
+    return Inputs(_leaves(given), OF_CALL, certain=True)
 
 
 def _same(value: Any, other: Any) -> bool:  # noqa: ANN401 - tensors or scalars

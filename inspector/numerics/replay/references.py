@@ -7,9 +7,10 @@ already available from the joins. Only programs with other than plain tensor ope
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from inspector.numerics.flat_graph import Scope, Value
 from inspector.numerics.replay.exported_graph import exported_graph
 from inspector.rebuild.exported_program import rebuilt
 from inspector.rebuild.torch_bridge import load_torch
@@ -20,6 +21,7 @@ from schema.errors import FormatError
 from schema.etrecord import RecordFile, TensorData
 from schema.graph import Graph, GraphNode, NodeKind
 
+_RESULT = "user_output"
 _HELD = ("parameter", "buffer", "tensor_constant")
 
 
@@ -54,6 +56,32 @@ class ReferenceGraph:
         return self.long_way().program.example_inputs
 
 
+@dataclass(frozen=True, slots=True)
+class MappedReference:
+    """A program to compare with, and the locations of the edge graph's values in it.
+
+    Attributes:
+        graph: the program
+        values: value of the edge graph -> scope, node and output index in the program; None for
+            the edge graph itself
+        scales: quantized value of the edge graph that is compared as a real one -> its scale and
+            zero point
+        rounded: values that are roundings of what the program has at their place
+        is_float: whether it is the float program of a quantized one, so that the errors are those
+            of quantization
+        notes: what is uncertain about it
+    """
+
+    graph: ReferenceGraph
+    values: Mapping[Value, tuple[Scope, str, int]] | None = None
+    scales: Mapping[Value, tuple[float, int]] = field(
+        default_factory=dict[Value, tuple[float, int]]
+    )
+    rounded: frozenset[Value] = frozenset()
+    is_float: bool = False
+    notes: tuple[str, ...] = ()
+
+
 def reference_graph(record: RecordFile, member: str) -> ReferenceGraph:
     """Return a recorded program as a runnable graph.
 
@@ -84,7 +112,7 @@ def plain_graph(record: RecordFile, member: str) -> RecordedGraph | None:
     try:
         program = record.program(member)
         graph = program.graph
-        if program.issues or graph.subgraphs or program.mutated:
+        if program.issues or graph.subgraphs or program.mutated or _writes_state(graph):
             return None
         if not all(map(_is_plain, graph.calls())):
             return None
@@ -93,6 +121,13 @@ def plain_graph(record: RecordFile, member: str) -> RecordedGraph | None:
         return None if held is None else graph_of(graph, held, outputs=())
     except (FormatError, ExecutionError):
         return None
+
+
+def _writes_state(graph: Graph) -> bool:
+    """Return whether results of a graph become state, which the next run begins with."""
+    outputs = (node for node in graph.nodes if node.kind is NodeKind.OUTPUT)
+    kinds: list[Any] = [node.attributes.get("output_kinds", ()) for node in outputs]
+    return any(kind != _RESULT for each in kinds for kind in each)
 
 
 def _is_plain(node: GraphNode) -> bool:

@@ -1,0 +1,182 @@
+"""The calls of a sequence or a generation as tables: times, spread and growth, state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inspector.files.run_calls import GENERATION
+from inspector.files.run_report import REPORT
+from inspector.tables.generation import (
+    DECODE,
+    calls_table,
+    growth,
+    later_calls,
+    speed_table,
+    spread_rows,
+)
+from inspector.tables.rows import RowField, row_table
+from inspector.tables.runs import described
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import Table
+from inspector.units import Quantity
+from schema.errors import FormatError
+from schema.objects.codec import read_json
+
+_NS = 1e6  # in a millisecond
+_LARGEST = 1 << 28  # bytes of a report
+_PREFILL, _FIRST = "prefill", "first"
+
+
+def sequence_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
+    """Return one row per call of a sequence: its inputs, its time, what it did to the state.
+
+    Units: times in ns, sizes in bytes
+    """
+    calls: Sequence[Mapping[str, Any]] = report.get("calls") or ()
+    rows = [
+        (
+            one["call"],
+            ", ".join(map(described, one["inputs"])),
+            kind["kind"],
+            kind["position"],
+            one["ms"] * _NS,
+            *_state_bytes(one),
+        )
+        for one, kind in zip(calls, sequence_calls(report), strict=True)
+    ]
+    fields = (
+        RowField("call", Quantity.PLAIN),
+        RowField("inputs", mono=True),
+        RowField("kind"),
+        RowField("position", Quantity.PLAIN),
+        RowField("time", Quantity.TIME),
+        RowField("state changed", Quantity.SIZE, missing=""),
+        RowField("state used", Quantity.SIZE, missing=""),
+    )
+    return row_table(fields, rows, "calls", keys=[one["call"] for one in calls], units=units)
+
+
+def _state_bytes(call: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    state: Sequence[Mapping[str, Any]] = call.get("state") or ()
+    if not state:
+        return None, None
+    return sum(one["changed"] for one in state), sum(one["used"] for one in state)
+
+
+def sequence_calls(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the calls of a sequence as those of a generation: kind, position, tokens, time.
+
+    The position of inputs that are not tokens is the number of the call.
+    """
+    found: list[dict[str, Any]] = []
+    position = 0
+    for place, one in enumerate(report.get("calls") or ()):
+        tokens: int | None = one.get("tokens")
+        first = not place or (tokens or 1) > 1
+        kind = (_FIRST if tokens is None else _PREFILL) if first else DECODE
+        found.append({"kind": kind, "position": position, "tokens": tokens or 1, "ms": one["ms"]})
+        position += tokens or 1
+    return found
+
+
+def sequence_speed(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
+    """Return the times of a sequence: first calls, later ones with their spread, their growth."""
+    calls = sequence_calls(report)
+    with_tokens = any(one.get("tokens") is not None for one in report.get("calls") or ())
+    first = [one for one in calls if one["kind"] != DECODE]
+    spent = sum(one["ms"] for one in first)
+    if with_tokens:
+        adapted = {
+            "load_ms": report["load_ms"] + report["init_ms"],
+            "prompt_tokens": sum(one["tokens"] for one in first),
+            "prefill_ms": spent,
+            "first_token_ms": spent,
+            "calls": calls,
+        }
+        return speed_table(adapted, units)
+    rows = [("load", None, (report["load_ms"] + report["init_ms"]) * _NS, None)]
+    rows += [("first call", 1, spent * _NS, None)] if first else []
+    rows += spread_rows(calls, "calls")
+    if len(later_calls(calls)) > 1:
+        rows.append(("growth per call", None, growth(calls) * _NS, None))
+    fields = (
+        RowField("what"),
+        RowField("calls", Quantity.PLAIN, missing=""),
+        RowField("time", Quantity.TIME),
+        RowField("calls/s", Quantity.PLAIN, missing=""),
+    )
+    return row_table(fields, rows, "times", units=units)
+
+
+def state_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
+    """Return one row per call and state tensor: how much of it the call changed and is in use."""
+    tensors: Sequence[Mapping[str, Any]] = report.get("state") or ()
+    rows = [
+        (
+            call["call"],
+            tensor["name"],
+            f"{tensor['dtype']} {tensor['shape']}",
+            tensor["bytes"],
+            change["changed"],
+            change["used"],
+            change["largest"],
+        )
+        for call in report.get("calls") or ()
+        for tensor, change in zip(tensors, call.get("state") or (), strict=False)
+    ]
+    fields = (
+        RowField("call", Quantity.PLAIN),
+        RowField("state", mono=True),
+        RowField("type", mono=True),
+        RowField("size", Quantity.SIZE),
+        RowField("changed", Quantity.SIZE),
+        RowField("used", Quantity.SIZE),
+        RowField("largest change", Quantity.PLAIN, missing="not finite"),
+    )
+    return row_table(fields, rows, "changes", keys=[(row[0], row[1]) for row in rows], units=units)
+
+
+def calls(folder: Path, units: Units) -> Table:
+    """Return the calls of a sequence or a generation.
+
+    Raises: FormatError for a folder without a report; OSError
+    """
+    return _reported(folder, units, sequence_table, _generation_calls)
+
+
+def call_times(folder: Path, units: Units) -> Table:
+    """Return the times of a sequence or a generation: prompt, first token, later ones.
+
+    Raises: FormatError for a folder without a report; OSError
+    """
+    return _reported(folder, units, sequence_speed, speed_table)
+
+
+def call_state(folder: Path, units: Units) -> Table:
+    """Return what each call of a sequence did to each state tensor.
+
+    Raises: FormatError for a folder without a report; OSError
+    """
+    return _reported(folder, units, state_table, state_table)
+
+
+def _generation_calls(report: Mapping[str, Any], units: Units) -> Table:
+    return calls_table(report["calls"], units)
+
+
+_Make = Callable[[Mapping[str, Any], Units], Table]
+
+
+def _reported(folder: Path, units: Units, sequence: _Make, generation: _Make) -> Table:
+    """Return the table of the report in a folder, or of a report."""
+    path = folder
+    if folder.is_dir():
+        generated = folder / GENERATION
+        path = generated if generated.is_file() else folder / REPORT
+    report = read_json(path, "the report of a run", _LARGEST)
+    try:
+        return (generation if path.name == GENERATION else sequence)(report, units)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError("the report of a run", repr(error), file=str(path)) from error

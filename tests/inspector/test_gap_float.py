@@ -1,0 +1,257 @@
+"""A quantized program beside its float program, layer by layer."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.inspector.cli_runs import run, valid
+
+pytestmark = pytest.mark.slow
+
+SOURCE = '''
+import torch
+from torch import nn
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.second = nn.Conv2d(8, 8, 3, padding=1)
+        self.fc = nn.Linear(8, 5)
+
+    def forward(self, x):
+        y = torch.relu(self.norm(self.first(x)))
+        y = torch.relu(self.second(y) + y)
+        return self.fc(y.mean((2, 3)))
+
+
+class Layers(nn.Module):
+    def __init__(self, bias=True):
+        super().__init__()
+        self.first = nn.Linear(16, 64, bias=bias)
+        self.second = nn.Linear(64, 64, bias=bias)
+        self.last = nn.Linear(64, 8, bias=bias)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.second(torch.relu(self.first(x)))))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(32)
+        self.q, self.k, self.v, self.out = (nn.Linear(32, 32) for _ in range(4))
+        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
+
+    def forward(self, x):
+        y = self.norm(x)
+        weights = torch.softmax(self.q(y) @ self.k(y).transpose(1, 2) / 32**0.5, -1)
+        x = x + self.out(weights @ self.v(y))
+        return x + self.down(nn.functional.gelu(self.up(x)))
+
+
+class Memory(nn.Module):
+    """Keeps a state between calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(1, 16))
+        self.mix, self.out = nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        new = torch.tanh(self.mix(x + self.state))
+        self.state.copy_(new)
+        return self.out(new)
+
+
+def trained(module):
+    generator = torch.Generator().manual_seed(3)
+    for name, value in module.state_dict().items():
+        if "norm" in name and value.dtype == torch.float32:
+            value.copy_(torch.rand(value.shape, generator=generator) + 0.5)
+    return module.eval()
+
+
+def made(kind, *shape):
+    torch.manual_seed(1)
+    return trained(kind()), (torch.randn(*shape),)
+
+
+def images():
+    return made(Images, 2, 3, 8, 8)
+
+
+def layers():
+    return made(Layers, 4, 16)
+
+
+def attention():
+    return made(Attention, 1, 6, 32)
+
+
+def memory():
+    return made(Memory, 1, 16)
+
+
+def unseeded():
+    torch.seed()
+    return Layers().eval(), (torch.randn(4, 16),)
+
+
+def unseeded_without_bias():
+    torch.seed()
+    return Layers(False).eval(), (torch.randn(4, 16),)
+'''
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("float") / "models.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def built(source: Path, function: str, *quantize: str) -> Path:
+    """Compile, run with values; return the folder."""
+    folder = source.parent / "_".join((function, *quantize)).replace("=", "-").replace(":", "-")
+    if not folder.exists():
+        words = ("--partitioner", "xnnpack", *quantize)
+        found = run("compile", f"{source}:{function}", *words, "-o", str(folder))
+        assert found.code == 0, found.err
+        values = ("--debug-level", "intermediate", "--seed", "3")
+        found = run("run", str(folder), *values, "-o", str(folder / "run"))
+        assert found.code == 0, found.err
+    return folder
+
+
+def files(folder: Path) -> list[str]:
+    named = [folder / "model.pte", folder / "model.etrecord"]
+    inner = folder / "run"
+    there = [one for one in ("values.etdp", "values.debug") if (inner / one).is_file()]
+    return [str(path) for path in (*named, *(inner / one for one in there or ("run.etdp",)))]
+
+
+def gap(folder: Path, *words: str) -> dict[str, Any]:
+    answer = run("gap", *files(folder), "--reference", "float", *words, "--format", "json")
+    assert answer.code == 0, answer.err
+    return valid(answer, "gap")["data"]
+
+
+def float_module(source: Path, function: str) -> Any:
+    found: dict[str, Any] = {}
+    exec(compile(source.read_text(), str(source), "exec"), found)
+    return found[function]()[0]
+
+
+FAMILIES = [
+    ("images", ("--quantize", "static")),
+    ("layers", ("--quantize", "static")),
+    ("layers", ("--quantize", "dynamic")),
+    ("layers", ("--quantize", "weight-only")),
+    ("attention", ("--quantize", "static")),
+    ("attention", ("--quantize", "8da4w:group=32")),
+    ("memory", ("--quantize", "static")),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), FAMILIES)
+def test_last_error_is_the_distance_of_the_output_from_the_float_module(
+    source: Path, function: str, words: tuple[str, ...]
+) -> None:
+    folder = built(source, function, *words)
+    data = gap(folder)
+    assert data["runs"][0]["is_float"]
+    given = torch.load(folder / "run/inputs.pt", weights_only=True)
+    output = torch.load(folder / "run/outputs.pt", weights_only=True)[-1]
+    with torch.no_grad():
+        expected = float_module(source, function)(*given)
+    apart = float((output - expected).abs().max())
+    assert apart > 1e-5
+    compared = [row for row in data["rows"] if row["compared"] and row["place"] == "instruction"]
+    assert compared, data["notes"]
+    assert any(row["max_abs"] == pytest.approx(apart, rel=1e-3) for row in compared)
+
+
+@pytest.mark.parametrize(
+    ("function", "modules", "mode"),
+    [
+        ("images", ("second", "fc"), "static"),
+        ("layers", ("first", "second", "last"), "static"),
+        ("layers", ("first", "second", "last"), "weight-only"),
+        ("attention", ("q", "up", "down"), "8da4w:group=32"),
+        ("memory", ("mix", "out"), "dynamic"),
+    ],
+)
+def test_the_only_quantized_layer_is_the_one_that_loses(
+    source: Path, function: str, modules: tuple[str, ...], mode: str
+) -> None:
+    for module in modules:
+        words = ("--quantize", "none", "--quantize-module", f"{module}={mode}")
+        data = gap(built(source, function, *words), "--sort", "own")
+        known = [row for row in data["rows"] if row["own"] is not None]
+        assert known, data["notes"]
+        lossy = [row for row in known if row["own"]["max_abs"] > 1e-4]
+        assert lossy, module
+        exact = {row["module"] for row in known} - {row["module"] for row in lossy}
+        others = {row["module"] for row in lossy} - {None, module}
+        assert not others, (module, others)
+        assert exact - {None}, "no layer was told apart"
+
+
+def test_integers_are_compared_as_what_they_stand_for(source: Path) -> None:
+    data = gap(built(source, "images", "--quantize", "static"))
+    inside = [row for row in data["rows"] if row["place"] == "inside" and row["compared"]]
+    assert len(inside) >= 4
+    for row in inside:
+        assert row["dtype"] == "float32"
+        assert row["snr_db"] is None or row["snr_db"] > 15, row["node"]
+
+
+def test_text_names_the_layer_that_loses_most(source: Path) -> None:
+    folder = built(source, "attention", "--quantize", "8da4w:group=32")
+    answer = run("gap", *files(folder), "--reference", "float")
+    assert re.search(r"Largest loss by quantization: .*, SNR [0-9.]+ dB by itself", answer.out)
+    assert "models.py:attention" in answer.out
+
+
+@pytest.mark.parametrize("function", ["unseeded", "unseeded_without_bias"])
+def test_a_source_of_other_weights_is_no_float_reference(source: Path, function: str) -> None:
+    data = gap(built(source, function, "--quantize", "static"))
+    assert any("no float reference" in note and "seed it" in note for note in data["notes"])
+    assert data["coverage"]["compared"] == 0
+
+
+def test_without_its_source_there_is_no_float_reference(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "moved"
+    shutil.copytree(built(source, "layers", "--quantize", "static"), folder)
+    recipe = folder / "recipe.json"
+    if recipe.exists():
+        recipe.unlink()
+    copy = tmp_path / "models.py"
+    shutil.copy(source, copy)
+    made = tmp_path / "made"
+    assert run("compile", f"{copy}:layers", "--quantize", "static", "-o", str(made)).code == 0
+    values = ("--debug-level", "intermediate")
+    assert run("run", str(made), *values, "-o", str(made / "run")).code == 0
+    copy.unlink()
+    data = gap(made)
+    assert any(note.startswith("no float reference: ") for note in data["notes"])
+
+
+def test_comparison_beside_the_float_programs(source: Path) -> None:
+    one = files(built(source, "layers", "--quantize", "static"))
+    two = files(built(source, "layers", "--quantize", "weight-only"))
+    words = ("--reference", "float", "--format", "json")
+    answer = run("compare", ",".join(one), ",".join(two), *words)
+    assert answer.code == 0, answer.err
+    text = json.dumps(valid(answer, "compare")["data"])
+    assert "beside the float programs" in text
