@@ -11,14 +11,14 @@ from inspector.units import plural
 from schema.etdump import ETDump
 
 
-def block_labels(blocks: Sequence[Block], dumps: Sequence[ETDump] = ()) -> tuple[str, ...]:
+def block_labels(blocks: Sequence[Block], traces: Sequence[ETDump] = ()) -> tuple[str, ...]:
     """Return a name for each block; equal names are numbered, with what distinguishes them.
 
     Args:
         blocks: of traces
-        dumps: the traces, by which a call of a sequence is told from a test case
+        traces: they are in, by which a call of a sequence is told from a test case
     """
-    sequences = {number for number, dump in enumerate(dumps) if is_sequence(dump)}
+    sequences = {number for number, dump in enumerate(traces) if is_sequence(dump)}
     count = Counter(block.name for block in blocks)
     dumps = len({block.dump for block in blocks}) > 1
     seen: Counter[str] = Counter()

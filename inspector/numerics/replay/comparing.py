@@ -116,8 +116,9 @@ class GapComparison:
         """
         self._measuring.prefix = prefix
         graph = self._join.graph
-        real = graph is None or reference.is_float  # which rounds to no scale
-        self._quanta = None if real else Quanta(graph, reference.values)
+        self._quanta = None
+        if graph is not None and not reference.is_float:  # which rounds to no scale
+            self._quanta = Quanta(graph, reference.values)
         backends = {one.instruction: one.operator for one in self._outputs if one.kind == DELEGATE}
         for output in self._outputs:
             key = (INSTRUCTION, output.instruction, output.slot)
