@@ -16,7 +16,7 @@ def block_labels(blocks: Sequence[Block], traces: Sequence[ETDump] = ()) -> tupl
 
     Args:
         blocks: of traces
-        traces: they are in, by which a call of a sequence is told from a test case
+        traces: they are in, which show whether a number is that of a call or of a test case
     """
     sequences = {number for number, dump in enumerate(traces) if is_sequence(dump)}
     count = Counter(block.name for block in blocks)

@@ -31,7 +31,7 @@ class SequencePass:
     Args:
         text: the data source
         loaded: program and method
-        task: is told how far it is, and may end it
+        task: receives progress, and may end it
         keeps_inputs: whether the calls can be made again
     """
 
