@@ -41,12 +41,18 @@ from inspector.experiments.sweeps.results import (
     Status,
     metric_of,
 )
+from inspector.experiments.sweeps.sensitivity import sensitivity_grid, weighted_modules
 from inspector.experiments.sweeps.task import SweepSettings
+from inspector.files.load import open_bytes
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.recipes.data_source import absolute
+from inspector.recipes.compile_job import RECORD
+from inspector.recipes.data_source import EXAMPLE, absolute
+from inspector.tables.sensitivity import sensitivity_table
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
+from schema.etrecord import decode as decode_record
+from schema.etrecord import sniff
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,6 +64,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE,…|FILE.json",
         help="values of a field of the recipe, such as rules.min_nodes=1,5; may be repeated",
+    )
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="instead of a grid: quantize nothing, each module alone, and what the recipe names",
     )
     add_folder_output(
         parser, f"folder for {RESULTS} and the points; a sweep in it is resumed; required"
@@ -119,7 +130,7 @@ def run(options: Namespace) -> Answer:
     finally:
         runner.close()
         progress.end()
-    return _answer(results, folder, issues)
+    return _answer(results, folder, issues, sensitivity=options.sensitivity)
 
 
 def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
@@ -127,7 +138,11 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
 
     Raises: CommandError, OSError
     """
-    if not options.grid:
+    if options.sensitivity:
+        if options.grid:
+            raise CommandError("--sensitivity and --grid both name the points: use one", USAGE)
+        options.data = options.data or EXAMPLE
+    elif not options.grid:
         raise CommandError("nothing to vary: use --grid FIELD=VALUE,VALUE…", USAGE)
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
@@ -151,11 +166,28 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         options.samples,
     )
     try:
-        grid = _grid(options.grid)
+        grid = (
+            sensitivity_grid(job, _modules(options.recipe))
+            if options.sensitivity
+            else _grid(options.grid)
+        )
         plan = plan_of(options.recipe, job, grid, settings)
     except GridError as error:
         raise CommandError(f"--grid {error}", USAGE) from error
     return replace(plan, objectives=_objectives(options.pareto, settings)), issues
+
+
+def _modules(recipe: str) -> tuple[str, ...]:
+    """Return the modules with weights in the record of a recipe.
+
+    Raises: CommandError without a record, FormatError
+    """
+    path = Path(recipe)
+    record = path if path.is_file() and sniff(path.read_bytes()) else path.with_name(RECORD)
+    if not record.is_file():
+        words = f"--sensitivity reads the modules from {RECORD} beside the recipe"
+        raise CommandError(f"{words}, which is missing: compile it first", USAGE)
+    return weighted_modules(decode_record(open_bytes(str(record)), file=str(record)))
 
 
 def _grid(texts: Sequence[str]) -> Grid:
@@ -203,13 +235,15 @@ def _runner(options: Namespace, folder: Path, plan: Plan) -> Runner:
         raise CommandError(str(error), USAGE) from error
 
 
-def _answer(results: Results, folder: Path, issues: Sequence[Issue]) -> Answer:
+def _answer(
+    results: Results, folder: Path, issues: Sequence[Issue], *, sensitivity: bool
+) -> Answer:
     failed = [one for one in results.points if one.status is Status.FAILED]
     reported = [Issue(Severity.ERROR, _changes(one), one.sentence) for one in failed]
     return Answer(
         {**results.content(), "folder": str(folder)},
         lines=_lines(results, folder),
-        tables=(shown(sweep_table(results)),),
+        tables=(shown(sensitivity_table(results) if sensitivity else sweep_table(results)),),
         issues=[*issues, *reported],
         code=FAILED if failed else FINE,
     )

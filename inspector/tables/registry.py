@@ -104,6 +104,12 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("disk", "a folder that a job wrote", "disk:disk", TableSubject.FOLDER),
         TableEntry("jobs", "a job of the window", "jobs:jobs", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
+        TableEntry(
+            "sensitivity",
+            "a module quantized alone",
+            "sensitivity:sensitivity",
+            TableSubject.FOLDER,
+        ),
         TableEntry("gate-history", "a run of a gate", "gates:history", TableSubject.FOLDER),
         TableEntry("gate-trend", "a metric of a gate", "gates:trend", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),

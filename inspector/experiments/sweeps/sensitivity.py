@@ -1,0 +1,65 @@
+"""Which modules cost quality: the points of a sweep that quantizes one module at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from inspector.experiments.sweeps.grid import Grid, GridError
+from inspector.join.node_index import base_operator
+from inspector.recipes.compile_job import NOT_QUANTIZED, CompileJob, Quantization
+from schema.etrecord import RecordFile
+
+MODE, MODULES = "quantising.mode", "quantising.modules"
+# operators with weights, without namespace; their modules are what users quantize or leave
+_WEIGHTED = (
+    "linear",
+    "conv",
+    "mm",
+    "addmm",
+    "matmul",
+    "bmm",
+    "lstm",
+    "gru",
+    "rnn",
+    "_native_multi",
+)
+_CLEARED = ("embedding", "operators", "nodes")
+
+
+def weighted_modules(record: RecordFile) -> tuple[str, ...]:
+    """Return the modules of a recorded program that compute with weights, in their order."""
+    roles = record.roles
+    members = [roles.exported] if roles.exported else list(roles.edge.values())
+    found: dict[str, None] = {}
+    for member in members:
+        for node in record.graph(member).calls():
+            name = base_operator(node.target).rpartition("::")[2]
+            if node.module_path and name.startswith(_WEIGHTED):
+                found[node.module_path] = None
+    return tuple(found)
+
+
+def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
+    """Return the points: nothing quantized, each module alone, and the recipe as it is.
+
+    Raises: GridError for a recipe that quantizes nothing by a mode, or without modules
+    """
+    how = job.quantising
+    if how.mode in ("", NOT_QUANTIZED) or how.quantizer:
+        words = "expected a mode of quantization, which each module gets alone"
+        raise GridError(f"{MODE}: {words}; found {how.quantizer or how.mode or 'none'}")
+    if not modules:
+        raise GridError("expected modules with weights; found none in the recorded program")
+    names = (MODE, MODULES, *(f"quantising.{name}" for name in _CLEARED))
+    empty = _cleared(Quantization())
+    rows: list[tuple[Any, ...]] = [("", (), *empty)]
+    rows += [(NOT_QUANTIZED, (f"{name}={how.mode}",), *empty) for name in modules]
+    rows.append((how.mode, how.modules, *_cleared(how)))
+    return Grid(names, tuple(rows))
+
+
+def _cleared(how: Quantization) -> tuple[Any, ...]:
+    known = {one.name for one in fields(how)}
+    return tuple(getattr(how, name) for name in _CLEARED if name in known)

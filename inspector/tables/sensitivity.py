@@ -1,0 +1,73 @@
+"""What quantizing each module alone costs, and the edit that leaves it as it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inspector.experiments.sweeps.results import PointResult, Results, read_results
+from inspector.experiments.sweeps.sensitivity import MODE, MODULES
+from inspector.recipes.compile_job import NOT_QUANTIZED
+from inspector.tables.rows import RowField, row_table
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import Table
+from inspector.units import Quantity
+
+_FLOAT, _ALL = "nothing quantized", "the recipe"
+_FIGURES = ("eval.snr", "eval.max_abs", "eval.mean_abs", "eval.top1")
+
+
+def sensitivity_table(results: Results, units: Units = AUTOMATIC) -> Table:
+    """Return one row per module, the one that costs most first; then the recipe and the float."""
+    own = [name for name in results.metrics if name.startswith("eval.") and name not in _FIGURES]
+    points = sorted(results.points, key=_order)
+    rows = [_row(one, own) for one in points]
+    fields = (
+        RowField("quantized alone", mono=True),
+        RowField("SNR dB", Quantity.PLAIN, missing="exact"),
+        RowField("max abs", Quantity.PLAIN, missing=""),
+        RowField("mean abs", Quantity.PLAIN, missing=""),
+        RowField("top-1", Quantity.SHARE, missing=""),
+        *(RowField(name.removeprefix("eval."), Quantity.PLAIN, missing="") for name in own),
+        RowField("size", Quantity.SIZE),
+        RowField("leave it out", mono=True, missing=""),
+        RowField("state"),
+    )
+    return row_table(fields, rows, "modules", keys=[one.key for one in points], units=units)
+
+
+def sensitivity(folder: Path, units: Units) -> Table:
+    """Return the sensitivity that a sweep with one module at a time has measured.
+
+    Raises: FormatError for a folder without results; OSError
+    """
+    return sensitivity_table(read_results(folder), units)
+
+
+def module_of(point: PointResult) -> str:
+    """Return the only module that a point quantizes, empty for others."""
+    modules: Sequence[str] = point.changes.get(MODULES) or ()
+    alone = point.changes.get(MODE) == NOT_QUANTIZED and len(modules) == 1
+    return modules[0].rpartition("=")[0] if alone else ""
+
+
+def _order(point: PointResult) -> tuple[int, float]:
+    """Return the key by which modules with the least signal to noise come first."""
+    snr = point.metrics.get("eval.snr")
+    if module_of(point):
+        return 0, math.inf if snr is None else snr
+    return (1, 0.0) if point.changes.get(MODE) else (2, 0.0)
+
+
+def _row(point: PointResult, own: Sequence[str]) -> tuple[Any, ...]:
+    module = module_of(point)
+    metrics = point.metrics
+    return (
+        module or (_ALL if point.changes.get(MODE) else _FLOAT),
+        *(metrics.get(name) for name in (*_FIGURES, *own)),
+        metrics.get("size"),
+        f"--quantize-module {module}=none" if module else None,
+        point.sentence or point.status.value,
+    )

@@ -1,0 +1,104 @@
+"""Sensitivity: one module quantized at a time, ordered by what it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.inspector.cli_runs import run
+
+pytestmark = pytest.mark.slow
+
+SOURCE = """
+import torch
+from torch import nn
+
+
+class Layers(nn.Module):
+    def __init__(self, worst):
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(32, 32), nn.Linear(32, 32), nn.Linear(32, 8)
+        with torch.no_grad():
+            for name in ("first", "second", "last"):
+                weight = getattr(self, name).weight
+                if name == worst:  # one weight spreads the scale of all others of its row
+                    weight[:, 0] = 30.0
+
+    def forward(self, x):
+        x = torch.cat([torch.zeros_like(x[:, :1]), x[:, 1:]], 1)
+        y = torch.relu(self.first(x))
+        y = torch.cat([torch.zeros_like(y[:, :1]), y[:, 1:]], 1)
+        y = torch.relu(self.second(y))
+        y = torch.cat([torch.zeros_like(y[:, :1]), y[:, 1:]], 1)
+        return self.last(y)
+
+
+def made(worst):
+    torch.manual_seed(2)
+    return Layers(worst).eval(), (torch.randn(16, 32),)
+
+
+def first():
+    return made("first")
+
+
+def last():
+    return made("last")
+"""
+
+
+@pytest.mark.parametrize(("worst", "mode"), [("first", "weight-only"), ("last", "8da4w")])
+def test_the_module_that_costs_most_comes_first_with_the_edit_that_leaves_it(
+    tmp_path: Path, worst: str, mode: str
+) -> None:
+    source = tmp_path / "model.py"
+    source.write_text(SOURCE)
+    out = tmp_path / "out"
+    words = ("--partitioner", "xnnpack", "--quantize", mode)
+    assert run("compile", f"{source}:{worst}", *words, "-o", str(out)).code == 0
+    swept = tmp_path / "sweep"
+    how = ("--sensitivity", "--workers", "1", "-o", str(swept))
+    answer = run("sweep", str(out / "recipe.json"), *how, "--format", "json")
+    assert answer.code == 0, answer.err
+    points = json.loads(answer.out)["data"]["points"]
+    assert [one["status"] for one in points] == ["done"] * 5
+    lines = run("table", "sensitivity", str(swept), "--format", "tsv").out.splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    assert rows[0][0] == worst
+    assert {row[0] for row in rows[:3]} == {"first", "second", "last"}
+    assert [row[0] for row in rows[3:]] == ["the recipe", "nothing quantized"]
+    snr = [float(row[1]) for row in rows]
+    assert snr[0] < snr[1] - 3
+    assert snr[4] > snr[2]
+
+    edit = next(cell for cell in rows[0] if cell.startswith("--quantize-module")).split(" ")
+    better = tmp_path / "better"
+    found = run("compile", f"{source}:{worst}", *words, *edit, "-o", str(better))
+    assert found.code == 0, found.err
+    data = ("--data", "random", "--samples", "2", "-o", str(tmp_path / "eval"), "--format", "json")
+    beside = run("eval", str(out), str(better), *data)
+    assert beside.code == 0, beside.err
+    first, second = json.loads(beside.out)["data"]["variants"]
+    assert second["outputs"][0]["snr_db"] > first["outputs"][0]["snr_db"] + 3
+
+    again = run("sweep", str(out / "recipe.json"), *how, "--format", "json")
+    resumed = json.loads(again.out)["data"]["points"]
+    assert [one["attempts"] for one in resumed] == [0] * 5  # nothing is done twice
+    assert [one["metrics"] for one in resumed] == [one["metrics"] for one in points]
+
+
+def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "model.py"
+    source.write_text(SOURCE)
+    out = tmp_path / "out"
+    assert run("compile", f"{source}:first", "-o", str(out)).code == 0
+    recipe, folder = str(out / "recipe.json"), str(tmp_path / "s")
+    found = run("sweep", recipe, "--sensitivity", "-o", folder)
+    assert found.code == 2
+    assert "expected a mode of quantization" in found.err
+    found = run("sweep", recipe, "--sensitivity", "--grid", "rules.min_nodes=1,2", "-o", folder)
+    assert "use one" in found.err
+    (out / "model.etrecord").unlink()
+    assert "compile it first" in run("sweep", recipe, "--sensitivity", "-o", folder).err
