@@ -48,7 +48,7 @@ def sensitivity(folder: Path, units: Units) -> Table:
 
 def module_of(point: PointResult) -> str:
     """Return the only module that a point quantizes, empty for others."""
-    modules: Sequence[str] = point.changes.get(MODULES) or ()
+    modules: list[str] = list(point.changes.get(MODULES) or ())
     alone = point.changes.get(MODE) == NOT_QUANTIZED and len(modules) == 1
     return modules[0].rpartition("=")[0] if alone else ""
 
