@@ -181,7 +181,7 @@ class TensorSlot:
                 f"Expected shape {list(self.sizes)}, but received {list(sizes)}."
             )
         requested = numel(tuple(sizes))
-        if self._bounded and requested > self.capacity:
+        if requested > self.capacity and self._bounded:
             raise _refused(
                 f"Attempted to resize a bounded tensor with a maximum capacity of {self.capacity} "
                 f"elements to {requested} elements."

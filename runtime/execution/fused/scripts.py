@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, cast
 
 import torch
@@ -200,27 +201,28 @@ class ScriptWriter:
 
         Raises: UnscriptableError
         """
-        schema = schema_of(operator)
-        if not _REFUSED_TAGS.isdisjoint(operator.tags):
-            raise UnscriptableError(schema.name)
-        given = [self._argument(*one) for one in _arguments(schema, args, named)]
-        node = self._graph.create(schema.name, given, len(schema.returns))
-        for value, kind in zip(node.outputs(), schema.returns, strict=True):
-            value.setType(kind.type)
+        known = _signature(operator)
+        if known.is_refused:
+            raise UnscriptableError(known.name)
+        pairs = _arguments(known, args, named)
+        given = [self._argument(*one) for one in pairs]
+        node = self._graph.create(known.name, given, len(known.returns))
+        outputs = list(node.outputs())
+        for value, kind in zip(outputs, known.returns, strict=True):
+            value.setType(kind)
         self._graph.insertNode(node)
-        if node.schema() != str(schema):
-            raise UnscriptableError(f"{schema} is read as {node.schema()}")
-        return list(node.outputs())
+        if node.schema() != known.text:
+            raise UnscriptableError(f"{known.text} is read as {node.schema()}")
+        return outputs
 
-    def _argument(self, arg: Any, value: Any) -> Any:  # noqa: ANN401 - any argument
-        kind = str(arg.type)
+    def _argument(self, arg: _Argument, value: Any) -> Any:  # noqa: ANN401 - any argument
+        kind = arg.kind
         if isinstance(value, ChangingScalar):
             return self._symbol(value, kind)
         if isinstance(value, Tensor):
-            written = arg.alias_info is not None and bool(arg.alias_info.is_write)
             found = self.value(value)
             if id(value) in self._given:
-                self._note(value, written=written, is_out=bool(arg.is_out))
+                self._note(value, written=arg.is_written, is_out=arg.is_out)
             return found
         if isinstance(value, list | tuple):
             items = cast("Sequence[Any]", value)
@@ -357,6 +359,68 @@ def schema_of(operator: Any) -> Any:  # noqa: ANN401 - torch's schema has no typ
     return operator._schema
 
 
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument of an overload; reading it from torch takes as long as some operators.
+
+    Attributes:
+        name: as in the schema
+        is_keyword: whether it is passed by name alone
+        default: its default value
+        type: torch's
+        kind: the type as a string
+        is_written: whether the operator writes to it
+        is_out: whether it is a result
+    """
+
+    name: str
+    is_keyword: bool
+    default: Any
+    type: Any
+    kind: str
+    is_written: bool
+    is_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """The schema of an overload.
+
+    Attributes:
+        name: of the operator
+        text: the schema as a string
+        arguments: in order
+        returns: types of the results
+        is_refused: whether graphs cannot repeat it
+    """
+
+    name: str
+    text: str
+    arguments: tuple[_Argument, ...]
+    returns: tuple[Any, ...]
+    is_refused: bool
+
+
+@cache
+def _signature(operator: OpOverload) -> _Signature:
+    schema = schema_of(operator)
+    arguments = tuple(
+        _Argument(
+            arg.name,
+            bool(arg.kwarg_only),
+            arg.default_value,
+            arg.type,
+            str(arg.type),
+            arg.alias_info is not None and bool(arg.alias_info.is_write),
+            bool(arg.is_out),
+        )
+        for arg in schema.arguments
+    )
+    returns = tuple(entry.type for entry in schema.returns)
+    refused = not _REFUSED_TAGS.isdisjoint(operator.tags)
+    return _Signature(schema.name, str(schema), arguments, returns, refused)
+
+
 def _type_of(kind: Any) -> Any:  # noqa: ANN401 - a type of Python or a tensor; torch's has no type
     if kind is list:
         return _c.ListType(_c.IntType.get())
@@ -364,18 +428,13 @@ def _type_of(kind: Any) -> Any:  # noqa: ANN401 - a type of Python or a tensor; 
 
 
 def _arguments(
-    schema: Any,  # noqa: ANN401 - torch's schema has no type
-    args: Sequence[Any],
-    keywords: dict[str, Any],
-) -> list[tuple[Any, Any]]:
-    """Return each argument of the schema with its value."""
-    named = dict(keywords)
-    pairs: list[tuple[Any, Any]] = []
-    for place, arg in enumerate(schema.arguments):
-        if place < len(args) and not arg.kwarg_only:
+    signature: _Signature, args: Sequence[Any], named: dict[str, Any]
+) -> list[tuple[_Argument, Any]]:
+    """Return each argument with its value."""
+    pairs: list[tuple[_Argument, Any]] = []
+    for place, arg in enumerate(signature.arguments):
+        if place < len(args) and not arg.is_keyword:
             pairs.append((arg, args[place]))
-        elif arg.name in named:
-            pairs.append((arg, named.pop(arg.name)))
         else:
-            pairs.append((arg, arg.default_value))
+            pairs.append((arg, named.get(arg.name, arg.default)))
     return pairs

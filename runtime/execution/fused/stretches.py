@@ -6,7 +6,7 @@ instructions, so that the graph computes the sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import gt
@@ -256,6 +256,7 @@ class _Recording:
         self._calls = run_calls
         self._places = places
         self._scope = scope
+        self._written: set[Hashable] = set()  # forms of calls that graphs can repeat
 
     def run(self, notice: Callable[[int], None]) -> Iterator[tuple[Call, int]]:
         """Run the calls, and return those of the next runs with their instructions.
@@ -301,7 +302,17 @@ class _Recording:
             made = SymbolicCall(call, place, self._scope)
         except UnscriptableError:
             return None
-        return partial(_symbolic, made)
+        return partial(self._symbolic, made)
+
+    def _symbolic(self, done: SymbolicCall) -> SymbolicCall | None:
+        form = done.form()
+        if not done.run():
+            return None
+        if form not in self._written:
+            if not _is_written(done):
+                return None
+            self._written.add(form)
+        return done
 
     def _closed(self, stretch: Sequence[tuple[int, _Taken]]) -> Iterator[tuple[Call, int]]:
         """Return the calls of a stretch, or the graph that stands for them."""
@@ -319,7 +330,7 @@ class _Recording:
             return
         try:
             made = self._graph(taken, plain, where)
-        except UnscriptableError:
+        except _REFUSALS:
             made = None
         if made is None:
             yield from zip(plain, where, strict=True)
@@ -380,10 +391,6 @@ class _Recording:
 def _recorded(call: Call) -> _RecordedCall | None:
     done = _RecordedCall(call)
     return done if _is_written(done) else None
-
-
-def _symbolic(done: SymbolicCall) -> SymbolicCall | None:
-    return done if done.run() and _is_written(done) else None
 
 
 def _is_written(done: _Taken) -> bool:

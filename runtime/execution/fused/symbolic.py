@@ -5,7 +5,7 @@ Where a graph cannot compute them the call stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -129,6 +129,16 @@ class SymbolicCall:
         same = _run(self._call)
         self.nbytes = 0 if self.viewed else sum(tensor.nbytes for tensor in self.pointed)
         return same
+
+    def form(self) -> Hashable:
+        """Return what decides whether it can be written: equal for the same layer of a network."""
+        flow, bound = self._scope.flow, self._bound
+        slots = [flow.tensors[index].slot for index in flow.tensors_of(bound.args)]
+        tensors = [(s.tensor.dtype, s.dynamism, s.planned, s.constant, s.in_order) for s in slots]
+        operands = [self._operand(index) for index in bound.args]
+        others = [repr(one) for one in map(_unnamed, operands) if one is not None]
+        function = getattr(self._call, "func", None)
+        return bound.kernel.name, function, self._varies, tuple(tensors), tuple(others)
 
     def write(self, writer: ScriptWriter) -> None:
         """Write it to a graph.
@@ -301,6 +311,15 @@ class SymbolicCall:
             writer.bind(other, value)
 
         return write
+
+
+def _unnamed(operand: Any) -> Any:  # noqa: ANN401 - any value
+    """Return an operand without tensors, and with the types of scalars that may change."""
+    if isinstance(operand, list):
+        return [_unnamed(item) for item in cast("list[Any]", operand)]
+    if isinstance(operand, ChangingScalar):
+        return operand.kind
+    return None if isinstance(operand, Tensor) else (operand,)
 
 
 def _is_operator(run: object) -> bool:

@@ -34,11 +34,13 @@ class CallEnd:
         slot: its tensor
         tensor: that of the slot
         fixed: whether its address and sizes never change
+        placed: whether its address never changes, and kernels may read past its end there
         readable: whether the kernels may read past its end, None if that depends on its address
         place: its index among the arguments
         address: at the last setup, 0 before
         shape: at the last setup
         room: planned buffer that it was last in, if its own page did not suffice
+        roomy: address where the kernels may read it in any of its sizes, 0 if unknown
         spare: memory of its own for an argument that the kernels cannot read in place
     """
 
@@ -46,6 +48,7 @@ class CallEnd:
     slot: TensorSlot
     tensor: torch.Tensor
     fixed: bool
+    placed: bool
     readable: bool | None
     order: tuple[int, ...] | None
     capacity: int
@@ -54,6 +57,7 @@ class CallEnd:
     address: int = 0
     shape: Sequence[int] = ()
     room: PlannedRange | None = None
+    roomy: int = 0
     spare: torch.Tensor | None = None
 
     def sizes(self) -> tuple[int, ...]:
@@ -74,18 +78,27 @@ class CallEnd:
     def set(self, address: int) -> int:
         """Take its address; return that for the kernels, of other memory if they cannot read it."""
         tensor = self.tensor
-        self.address, self.shape, self.spare = address, tensor.shape, None
-        if self.readable or (self.readable is None and self._is_readable(address, tensor.nbytes)):
+        self.address, self.spare = address, None
+        if self.readable or address == self.roomy:
+            return address
+        if self.readable is None and self._is_readable(address, tensor.nbytes):
             return address
         self.spare = torch.empty(tensor.nbytes + SPARE, dtype=torch.uint8)
         return self.spare.data_ptr()
 
     def _is_readable(self, address: int, nbytes: int) -> bool:
+        self.roomy = 0
+        largest = max(nbytes, self.capacity)
+        if ends_in_page(address, largest, SPARE):
+            self.roomy = address
+            return True
         if ends_in_page(address, nbytes, SPARE):
             return True
         end = address + nbytes + SPARE
         if self.room is None or not (self.room.start <= address and end <= self.room.end):
             self.room = planned_range(address, nbytes + SPARE)
+        if self.room is not None and address + largest + SPARE <= self.room.end:
+            self.roomy = address
         return self.room is not None
 
     def copy(self) -> None:
@@ -138,12 +151,14 @@ class InPlaceCall:
         self._are_copied = False
         self._needs_room = any(not end.fixed for end in self._inputs)
         self._watched = [end for end in ends if not end.fixed]
+        self._moving = [end for end in self._watched if not end.placed]
         # as an array of External: id, address
         self._external = (c.c_uint64 * max(2, 2 * len(ends)))()
         for place, end in enumerate(ends):
             end.place = place
             self._external[2 * place] = end.number
             self._external[2 * place + 1] = end.set(end.tensor.data_ptr())
+            end.shape = end.tensor.shape
         self._copied = [end for end in self._inputs if end.spare is not None]
         self._copied_back = [end for end in self._outputs if end.spare is not None]
         self._rank, self._sizes = c.c_size_t(), (c.c_size_t * MAX_DIMS)()
@@ -191,8 +206,10 @@ class InPlaceCall:
         if self._runtime.user is not self:
             return False
         for end in self._watched:
-            tensor = end.tensor
-            if tensor.data_ptr() != end.address or tensor.shape != end.shape:
+            if end.tensor.shape != end.shape:
+                return False
+        for end in self._moving:  # noqa: SIM110 - a generator takes longer than the loop
+            if end.tensor.data_ptr() != end.address:
                 return False
         return True
 
@@ -209,11 +226,15 @@ class InPlaceCall:
         )
         if not mine or given != self._given:
             self._take_sizes(given, mine=mine)
-        for end, sizes in zip(self._outputs, self._known[given], strict=True):
+        results = self._known[given]
+        for end, sizes in zip(self._outputs, results, strict=True):
             if end.tensor.shape != sizes:
                 end.slot.resize(sizes)
-        if not self._take_addresses():
+            end.shape = sizes
+        if (self._moving or self._apart_at is None) and not self._take_addresses():
             return False
+        for end, sizes in zip(self._inputs, given, strict=True):
+            end.shape = end.tensor.shape if end.order else sizes
         status = self._setup(self._handle, self._count, self._external)
         if status:
             raise _refused("xnn_setup_runtime_v2", status)
@@ -222,14 +243,13 @@ class InPlaceCall:
 
     def _take_addresses(self) -> bool:
         """Note the address of each argument; return False for tensors that share memory."""
-        watched = self._watched
-        addresses = [end.tensor.data_ptr() for end in watched]
+        moving = self._moving
+        addresses = [end.tensor.data_ptr() for end in moving]
         if self._apart_at != addresses and not self._are_apart():
             return False
         copies = self._are_copied
-        for end, address in zip(watched, addresses, strict=True):
-            if address == end.address and end.readable:
-                end.shape = end.tensor.shape
+        for end, address in zip(moving, addresses, strict=True):
+            if address == end.address and (end.readable or address == end.roomy):
                 continue
             self._external[2 * end.place + 1] = end.set(address)
             copies = copies or end.spare is not None
@@ -290,7 +310,7 @@ class InPlaceCall:
 
     def _are_apart(self) -> bool:
         """Return whether no result shares memory with another argument, and none is empty."""
-        addresses = [end.tensor.data_ptr() for end in self._watched]
+        addresses = [end.tensor.data_ptr() for end in self._moving]
         if not all(end.tensor.data_ptr() and end.tensor.nbytes for end in self._ends):
             return False
         if self._disjoint([end.span() for end in self._by_writing]):
@@ -354,6 +374,7 @@ def _end(number: int, slot: TensorSlot, *, write_only: bool) -> CallEnd:
         slot,
         slot.tensor,
         fixed=held and static,
+        placed=held and readable is True,
         readable=readable,
         order=None if in_order else slot.dim_order,
         capacity=capacity,
