@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,29 +29,32 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
         for name in ("program", "tokenizer", "data_files", "threads", "engine")
     }
     runner = load_runner(with_tokenizer(GenerateJob(**same)), task)
-    most = job.tokens if runner.rolls else min(job.tokens, runner.context)
-    tokens = runner.tokenizer.encode(job.text)[:most]
+    tokens = runner.tokenizer.encode(job.text)[: job.tokens]
     if len(tokens) < 2:
         raise AnswerError("the text has less than two tokens: --text names a longer one")
+    # What is longer than the context is read in parts, each from the begin.
+    step = len(tokens) if runner.rolls else runner.context
+    parts = [tokens[at : at + step] for at in range(0, len(tokens), step)]
     with timed_stage(task.notify, "reference"):
         config = read_config(job.config, split_settings(job.settings))
-        wanted = reference_logits(config, tokens)
-    found: list[torch.Tensor] = []
+        read = reference_reader(config)
+    rows: list[dict[str, Any]] = []
     with timed_stage(task.notify, "run"):
-        for place, token in enumerate(tokens):
-            found.append(runner.logits_of([token]))
-            task.notify("counted", done=place + 1, total=len(tokens))
-    rows = [
-        _row(place, tokens, wanted[place], found[place], runner.tokenizer.decode([tokens[place]]))
-        for place in range(len(tokens))
-    ]
+        for part in parts:
+            runner.reset()
+            reference, begin = read(part), len(rows)
+            for place, token in enumerate(part):
+                text = runner.tokenizer.decode([token])
+                row = _row(place, part, reference[place], runner.logits_of([token]), text)
+                rows.append({**row, "position": begin + place})
+                task.notify("counted", done=len(rows), total=len(tokens))
     return {"program": job.program, "tokens": tokens, "rows": rows, **_summary(rows)}
 
 
-def reference_logits(config: LlmConfig, tokens: list[int]) -> torch.Tensor:
-    """Return the logits of the float module behind each token.
+def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:
+    """Return what computes the logits of the float module behind each token of a text.
 
-    Shapes: result: [tokens, vocabulary]
+    Shapes: result of the call: [tokens, vocabulary]
     """
     whole = replace(
         config,
@@ -58,15 +62,18 @@ def reference_logits(config: LlmConfig, tokens: list[int]) -> torch.Tensor:
         debug=replace(config.debug, generate_full_logits=True),
     )
     module = build_model(whole).module
-    with torch.no_grad():
+    step = whole.export.max_seq_length  # a cache that wraps has room for no longer call
+
+    def read(tokens: list[int]) -> torch.Tensor:
         if not whole.model.use_kv_cache:
             return module(torch.tensor([tokens]))[0].float()
-        step = whole.export.max_seq_length  # a cache that wraps has room for no longer call
         calls = [
             module(torch.tensor([tokens[at : at + step]]), torch.tensor([at]))[0]
             for at in range(0, len(tokens), step)
         ]
-    return torch.cat(calls).float()
+        return torch.cat(calls).float()
+
+    return torch.no_grad()(read)
 
 
 def _row(

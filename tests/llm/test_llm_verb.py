@@ -64,6 +64,19 @@ def test_an_export_generates_as_eager_and_has_no_gap(tmp_path: Path, name: str) 
     assert gap["max_abs"] < 1e-4
 
 
+def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({"export": LENGTHS, **CONFIGS["gpt"]}))
+    _data("export", path, "-o", tmp_path / "out")
+    text = tmp_path / "text.txt"
+    text.write_text("Once upon a time there were three mice. " * 4)
+    gap = _data("gap", tmp_path / "out", "--text", text, "--tokens", 110)
+    assert [one["position"] for one in gap["rows"]] == list(range(110))
+    open_ends = [one["position"] for one in gap["rows"] if one["loss"] is None]
+    assert open_ends == [47, 95, 109]  # the context has 48 positions
+    assert gap["perplexity"] == pytest.approx(gap["reference_perplexity"], rel=1e-3)
+
+
 def test_quantized_weights_show_in_the_gap_and_the_plan(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))

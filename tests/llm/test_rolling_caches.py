@@ -15,7 +15,7 @@ from compiler.llm.decoder import Decoder
 from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
 from compiler.llm.plan import plan_lengths
-from inspector.worker.llm_gap import reference_logits
+from inspector.worker.llm_gap import reference_reader
 from runtime import Runtime
 from runtime.llm import GenerationConfig, TextRunner
 from tests.llm.configs import CACHE, CUSTOM, PROMPT, config, generated
@@ -95,7 +95,7 @@ def test_a_quantized_ring_stays_close_to_the_float_one() -> None:
     plain = _short(CASES["custom"])
     small = replace(plain, model=replace(plain.model, quantize_kv_cache=True))
     tokens = list(range(60))
-    difference = (reference_logits(plain, tokens) - _logits(small, tokens)).abs().max()
+    difference = (reference_reader(plain)(tokens) - _logits(small, tokens)).abs().max()
     assert 0 < difference < 0.05
 
 
