@@ -24,7 +24,9 @@ WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
 GRACE_SECONDS = 2.0  # between requesting a worker to end and killing it
 _KEPT_LINES = 2_000  # limit for unread output of the user's code
 _KEPT_EVENTS = 10_000  # unread messages: a flood from user code must not fill memory
-_LONGEST_LINE = 64 * 1024  # bytes; a longer one is cut into several
+_READ = 64 * 1024  # bytes at once
+_LONGEST_LINE = 1 << 20  # bytes of the user's output; a longer one is cut
+LONGEST_MESSAGE = 256 << 20  # bytes: a result may have a row for each token of a text
 _AFTERWARDS = 1.0  # seconds to wait for output of a worker that has ended
 _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
 _LIBRARY = ("site-packages", f"{os.sep}torch{os.sep}", f"{os.sep}lib{os.sep}python")
@@ -154,7 +156,7 @@ class Worker:
 
     def _read_messages(self) -> None:
         with _pipe(self._process.stdout) as stream:
-            for line in _lines(stream):
+            for line in lines_of(stream, LONGEST_MESSAGE):
                 self._take_message(line)
         self._over()
 
@@ -176,7 +178,7 @@ class Worker:
 
     def _read_log(self) -> None:
         with _pipe(self._process.stderr) as stream:
-            for line in _lines(stream):
+            for line in lines_of(stream, _LONGEST_LINE):
                 with self._lock:
                     self._dropped += len(self._lines) == _KEPT_LINES
                     self._lines.append(line)
@@ -280,24 +282,28 @@ def _pipe(stream: IO[bytes] | None) -> Any:  # noqa: ANN401 - a context of the s
         stream.close()
 
 
-def _lines(stream: IO[bytes]) -> Any:  # noqa: ANN401 - an iterator of text
-    """Yield lines as they arrive; an overlong line is truncated."""
-    rest = b""
+def lines_of(stream: IO[bytes], longest: int) -> Any:  # noqa: ANN401 - an iterator of text
+    """Yield lines as they arrive; one beyond some bytes comes in pieces."""
+    parts: list[bytes] = []
+    size = 0
     while True:
         try:
-            data = os.read(stream.fileno(), _LONGEST_LINE)
+            data = os.read(stream.fileno(), _READ)
         except OSError:
             data = b""
         if not data:
             break
-        *whole, rest = (rest + data).split(b"\n")
+        *whole, rest = data.split(b"\n")
         for line in whole:
-            yield line.decode("utf-8", "replace")
-        if len(rest) > 16 * _LONGEST_LINE:
-            yield rest.decode("utf-8", "replace")
-            rest = b""
-    if rest:
-        yield rest.decode("utf-8", "replace")
+            yield b"".join((*parts, line)).decode("utf-8", "replace")
+            parts, size = [], 0
+        parts.append(rest)
+        size += len(rest)
+        if size > longest:
+            yield b"".join(parts).decode("utf-8", "replace")
+            parts, size = [], 0
+    if size:
+        yield b"".join(parts).decode("utf-8", "replace")
 
 
 def _signal(process: subprocess.Popen[bytes], *, hard: bool) -> None:
