@@ -103,6 +103,12 @@ class ExecutorchProgramManager(ProgramManager):
         return self._emitted.buffer
 
     @property
+    def called_operators(self) -> frozenset[str]:
+        """Return the operators that the methods call, by name and overload."""
+        plans = self._emitted.table.execution_plan
+        return frozenset(one.full_name for plan in plans for one in plan.operators)
+
+    @property
     def executorch_program(self) -> ProgramFile:
         """Return the program as its tables, read back from the bytes."""
         return decode(self.buffer)

@@ -11,6 +11,7 @@ from typing import IO, Any
 import torch
 
 from compiler.pipeline.edge_manager import EdgeProgramManager, ExecutorchProgramManager
+from inspector.files.mapped import map_file
 from inspector.jobs.guard import GuardReport
 from inspector.memory.plan import plan_memory
 from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob, reported_options
@@ -133,7 +134,9 @@ def planned_memory(path: Path, planners: Mapping[str, str]) -> dict[str, dict[st
         path: the program
         planners: planner of each method
     """
-    plans = {plan.name: plan for plan in decode(path.read_bytes(), file=path.name).plans}
+    with path.open("rb") as stream:  # mapped: it may be as large as the model
+        program = decode(map_file(stream, str(path)), file=path.name)
+    plans = {plan.name: plan for plan in program.plans}
     found: dict[str, dict[str, Any]] = {}
     for method, planner in planners.items():
         others = [plan for name, plan in plans.items() if name != method]

@@ -20,7 +20,7 @@ def kernels_missing(program: ExecutorchProgramManager) -> str:
 
     A program without it loads on the stock runtime.
     """
-    called = _called(program)
+    called = program.called_operators
     ours_only = sorted(called & (BEYOND_STOCK | OF_VENDORS))
     sentences: list[str] = []
     if nowhere := KernelRegistry().missing(called):
@@ -50,11 +50,6 @@ def with_libraries(paths: Sequence[str]) -> None:
 def adopt_called(program: ExecutorchProgramManager) -> None:
     """Register the custom operators of a program with the runtime."""
     registry = Runtime.get().operator_registry
-    names = registry.missing(_called(program))
+    names = registry.missing(program.called_operators)
     if names:
         registry.adopt(of_libraries(operator_names().intersection(names)))
-
-
-def _called(program: ExecutorchProgramManager) -> set[str]:
-    plans = program.executorch_program.plans
-    return {operator.full_name for plan in plans for operator in plan.operators}

@@ -1,0 +1,51 @@
+"""A compile holds the bytes of a program as parts; weights are not joined or read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from compiler.emit.program import EmittedProgram
+from inspector.cli.llm_export import compile_job
+from inspector.cli.llm_files import read_source
+from inspector.recipes.compile_job import PROGRAM, Source
+from inspector.worker.compile_job import compile_into
+from tests.llm.configs import CUSTOM, LENGTHS, SMALL
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_program_is_written_without_a_copy_of_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = {
+        "base": {"model_class": "llama3", "params": SMALL},
+        "model": CUSTOM,
+        "export": LENGTHS,
+        "backend": {"xnnpack": {"enabled": True}},
+    }
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump(content))
+    source, out = Source(str(path)), tmp_path / "out"
+    out.mkdir()
+    joined: list[str] = []
+
+    def whole(_self: Any) -> bytes:
+        joined.append("buffer")
+        return b""
+
+    read = Path.read_bytes
+
+    def noted(self: Path) -> bytes:
+        joined.extend(["read"] if self.name == PROGRAM else [])
+        return read(self)
+
+    monkeypatch.setattr(EmittedProgram, "buffer", property(whole))
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    report = compile_into(compile_job(source, read_source(source)), out, lambda *_, **__: None)
+    assert joined == []
+    assert report["memory"]["forward"]["planned_bytes"] > 0
+    assert (out / PROGRAM).stat().st_size > 10_000
