@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
+    BoundCall,
     DelegateTracer,
     PartitionEngine,
 )
@@ -92,15 +93,13 @@ class OpenvinoBackend(BackendInterface):
             _store(context, outputs, results)
 
     @override
-    def bound(
-        self, handle: LayerEngine, args: Sequence[TensorSlot | None]
-    ) -> Callable[[DelegateTracer], bool] | None:
+    def bound(self, handle: LayerEngine, args: Sequence[TensorSlot | None]) -> BoundCall | None:
         """Return a call of a payload on tensors that never change, None where it has none."""
         slots = [slot for slot in args if slot is not None]
         if len(args) != handle.inputs + handle.outputs or len(slots) != len(args):
             return None
         run = handle.in_place(slots[: handle.inputs], slots[handle.inputs :])
-        return None if run is None else partial(_untraced, run)
+        return None if run is None else BoundCall(_not_run, run)
 
     @override
     def steps(
@@ -128,12 +127,9 @@ class OpenvinoBackend(BackendInterface):
         handle.close()
 
 
-def _untraced(run: Callable[[], None], tracer: DelegateTracer) -> bool:
-    """Run a call that logs nothing; return whether it has run."""
-    if tracer.records:
-        return False
-    run()
-    return True
+def _not_run(_tracer: DelegateTracer) -> bool:
+    """Return that a call with a tracer has not run: it is a network of its own, with counters."""
+    return False
 
 
 def _sides(

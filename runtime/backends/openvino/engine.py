@@ -145,7 +145,7 @@ class LayerEngine:
 
     def in_place(
         self, inputs: Sequence[TensorSlot], outputs: Sequence[TensorSlot]
-    ) -> Callable[[], None] | None:
+    ) -> Callable[[], bool] | None:
         """Return a run on tensors whose sizes never change, None where it is not possible."""
         sides = ((inputs, self._inputs, "inputs"), (outputs, self._outputs, "outputs"))
         writable = not any(slot.read_only for slot in outputs)
@@ -167,7 +167,7 @@ class LayerEngine:
         addresses = [tensor.data_ptr for tensor in tensors]
         run = self._host.runner(self._number)
 
-        def run_in_place() -> None:
+        def run_in_place() -> bool:
             places = [address() for address in addresses]
             try:
                 if places != self._places:
@@ -175,6 +175,7 @@ class LayerEngine:
                 run()
             except OpenvinoError as error:
                 raise self._error(error) from None
+            return True
 
         return run_in_place
 

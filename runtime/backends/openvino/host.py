@@ -9,6 +9,7 @@ import importlib
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -117,6 +118,7 @@ class _Network:
         self._package = package
         self._compiled = compiled
         self._request: Any = compiled.create_infer_request()
+        self._run = _plain_infer(self._request)
         self._types = [port.get_element_type() for port in compiled.inputs]
         self._results = [port.get_element_type() for port in compiled.outputs]
         self._bound: list[Any] = []  # keeps the memory alive
@@ -159,7 +161,7 @@ class _Network:
     def infer(self) -> None:
         """Run."""
         try:
-            self._request.infer(share_outputs=True)
+            self._run()
         except Exception as error:
             raise OpenvinoError(sentence(error)) from error
 
@@ -184,6 +186,16 @@ class _Network:
             for one in self._request.get_profiling_info()
             if one.node_type not in _PASSIVE and one.status == one.Status.EXECUTED
         ]
+
+
+def _plain_infer(request: Any) -> Callable[[], Any]:  # noqa: ANN401
+    """Return the inference without the package's conversion of arguments and results."""
+    bases: Sequence[Any] = type(request).__mro__[1:]
+    for base in bases:
+        infer: Any = getattr(base, "infer", None)
+        if infer is not None and base.__module__.endswith("._pyopenvino"):
+            return partial(infer, request, {}, True, False)  # shared, strings not decoded
+    return partial(request.infer, share_outputs=True)
 
 
 def _port(port: Any) -> tuple[str, list[int] | None]:  # noqa: ANN401

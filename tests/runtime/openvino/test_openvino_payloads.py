@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from runtime import ExecutionError, Runtime
+from runtime import EventTracer, ExecutionError, Runtime
 from runtime.backends.openvino import detect
 from runtime.backends.openvino.detect import HostPool
+from runtime.backends.openvino.engine import LayerEngine
 from runtime.backends.openvino.host import OpenvinoError, sentence
 from runtime.backends.openvino.probes import probed
 from runtime.backends.openvino.process import ProcessHost
@@ -192,3 +195,80 @@ def test_kernel_of_an_event_is_in_its_mark() -> None:
     assert origin_of_mark(mark) is ValueOrigin.MEASURED
     assert kernel_of_mark(mark) == "FullyConnected brgemm_avx512_bf16"
     assert kernel_of_mark(b"interpreted") == kernel_of_mark(b"measured on real kernels") == ""
+
+
+class DoublingHost:
+    """Stands in for the package in this process: writes the sum of the input, counting calls."""
+
+    direct = alive = True
+    release = "9.9"
+
+    def __init__(self) -> None:
+        self.bound: list[int] = []
+        self.ran = self.results_asked = 0
+        self._memory: dict[int, tuple[list[Any], list[Any]]] = {}
+
+    def load(self, *_given: Any, profiled: bool = False) -> tuple[int, dict[str, Any]]:
+        shapes = {"inputs": [("f32", [1, 3, 8, 8])], "outputs": [("f32", [1, 10])]}
+        return int(profiled), {**shapes, "precision": "f32"}
+
+    def bind(self, number: int, inputs: Any, outputs: Any) -> None:
+        self.bound.append(number)
+        own = [np.zeros(40, np.uint8)] if outputs is None else [one for one, _ in outputs]
+        self._memory[number] = [one for one, _ in inputs], own
+
+    def runner(self, number: int) -> Callable[[], None]:
+        return lambda: self.infer(number)
+
+    def infer(self, number: int) -> None:
+        self.ran += 1
+        (given,), (written,) = self._memory[number]
+        written.view(np.float32)[:] = given.view(np.float32).sum()
+
+    def results(self, number: int) -> list[Any]:
+        self.results_asked += 1
+        return [(self._memory[number][1][0], (1, 10))]
+
+    def profile(self, _number: int) -> list[tuple[str, str, str, float]]:
+        return [("layer", "Sum", "ref", 1.0)]
+
+    def free(self, _numbers: Any) -> None:
+        """Do nothing."""
+
+
+def test_runs_in_place_bind_once_and_traced_ones_use_a_network_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = DoublingHost()
+    monkeypatch.setattr(HostPool, "host", own)
+    tracer = EventTracer()
+    method = Runtime().load_program(FOLDER / "openvino_m1.pte").load_method("forward")
+    for number in range(4):
+        (result,) = method.execute([torch.full((1, 3, 8, 8), float(number))])
+        assert result.unique().tolist() == [192.0 * number]
+    assert own.ran == 4
+    assert own.results_asked == 0  # results were written where the program wants them
+    assert len(own.bound) <= 2
+    method.tracer = tracer
+    (result,) = method.execute([torch.ones(1, 3, 8, 8)])
+    assert result.unique().tolist() == [192.0]
+    assert own.bound[-1] == 1  # the network with counters
+    method.tracer = None
+    (result,) = method.execute([torch.full((1, 3, 8, 8), 2.0)])
+    assert result.unique().tolist() == [384.0]
+
+
+def test_inputs_of_another_layout_are_read_anew_in_each_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = DoublingHost()
+    monkeypatch.setattr(HostPool, "host", own)
+    _, payload = _payload("openvino_m1")
+    engine = LayerEngine(payload, b"", own, "CPU", {}, 0)  # pyright: ignore[reportArgumentType]
+    given = torch.zeros(1, 3, 8, 8).contiguous(memory_format=torch.channels_last)
+    out = torch.zeros(1, 10)
+    for number in range(3):
+        given.fill_(number)
+        found = engine.run_into([given], [out])
+        result = out if found is None else found[0]
+        assert result.unique().tolist() == [192.0 * number]
