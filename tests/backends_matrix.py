@@ -165,7 +165,7 @@ def _reasons(_session: Session, own: Path) -> str:
 
 def _open(session: Session, _own: Path) -> str:
     issues = session.all_issues()
-    return "yes" if not issues else str(issues[0])
+    return "yes" if not issues else issues[0].message
 
 
 def _run(_session: Session, own: Path) -> str:
