@@ -33,9 +33,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="CONFIG|MODEL [GROUP.NAME=VALUE…]",
         help="of export and plan: a .yaml file with the groups of LlmConfig, and settings that"
         " change it; without a file a small GPT with random weights. Of run and gap: the folder"
-        " of an export, or its .pte",
+        " of an export, or its .pte; gap takes several",
     )
-    add_folder_output(parser, "folder for the program; required by export")
+    add_folder_output(
+        parser, "folder for the program, required by export; of run: for a report of its calls"
+    )
     _add_text(parser)
     _add_plan(parser)
     parser.add_argument(

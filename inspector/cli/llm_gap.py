@@ -13,7 +13,7 @@ from inspector.cli.llm_files import exported_files
 from inspector.cli.progress import Progress
 from inspector.jobs.generating import LlmGapJob
 from inspector.jobs.run import JobRun
-from inspector.tables.generation import token_table
+from inspector.tables.generation import token_table, variant_table
 from inspector.units import format_share
 
 
@@ -22,8 +22,27 @@ def run(options: Namespace) -> Answer:
 
     Raises: CommandError, OSError
     """
+    if len(options.words) < 2:
+        report = _compared(options)
+        options.inputs = [report["program"]]
+        return _answer(report)
+    words: list[str] = options.words
+    reports = [_compared(Namespace(**{**vars(options), "words": [word]})) for word in words]
+    options.inputs = [one["program"] for one in reports]
+    named = list(zip(words, reports, strict=True))
+    return Answer(
+        {"variants": [{"name": word, **one} for word, one in named]},
+        lines=[f"{len(reports[0]['rows']):,} tokens, each variant beside its float model"],
+        tables=(shown(variant_table(named)),),
+    )
+
+
+def _compared(options: Namespace) -> dict[str, Any]:
+    """Return the report of one model.
+
+    Raises: CommandError, OSError
+    """
     files = exported_files(options)
-    options.inputs = [files.program]
     if files.source is None:
         words = "its configuration is not on this machine, so the float model is unknown"
         raise CommandError(f"{files.program}: {words}", USAGE)
@@ -47,7 +66,7 @@ def run(options: Namespace) -> Answer:
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
-    return _answer(dict(outcome.result))
+    return dict(outcome.result)
 
 
 def _answer(report: dict[str, Any]) -> Answer:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -12,8 +14,10 @@ from typing_extensions import override
 from inspector.cli.answer import Answer, shown
 from inspector.cli.job_runs import check_there, finished
 from inspector.cli.llm_files import exported_files
+from inspector.cli.output import refuse_existing, write_text
 from inspector.cli.progress import Progress
 from inspector.cli.text import printable
+from inspector.files.run_calls import GENERATION
 from inspector.jobs.generating import GenerateJob
 from inspector.jobs.messages import STOP, Generated, Message
 from inspector.jobs.run import JobRun
@@ -63,10 +67,19 @@ def run(options: Namespace) -> Answer:
     running = JobRun(job, timeout=options.timeout)
     stream = _Stream if sys.stderr.isatty() else Progress
     progress = stream(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
+    if options.folder is not None:
+        target = Path(options.folder) / GENERATION
+        refuse_existing(target, force=options.force)
     outcome = finished(
         running, progress, verbose=options.verbose, stop=lambda: running.send(dict(STOP))
     )
-    return _answer(dict(outcome.result))
+    report = dict(outcome.result)
+    if options.folder is not None:
+        target = Path(options.folder) / GENERATION
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+        write_text(target, [text], force=options.force)
+    return _answer(report)
 
 
 def _answer(report: dict[str, Any]) -> Answer:

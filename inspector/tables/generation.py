@@ -152,3 +152,23 @@ def token_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> 
         for one in rows
     ]
     return row_table(fields, found, "tokens", units=units)
+
+
+def variant_table(
+    named: Sequence[tuple[str, Mapping[str, Any]]], units: Units = AUTOMATIC
+) -> Table:
+    """Return one row per variant of a language model: how it agrees with its float model."""
+    fields = (
+        RowField("variant", mono=True),
+        RowField("top-1", Quantity.SHARE),
+        RowField("mean KL", Quantity.PLAIN),
+        RowField("max abs", Quantity.PLAIN),
+        RowField("perplexity", Quantity.PLAIN),
+        RowField("of the float model", Quantity.PLAIN),
+        RowField("first other choice", Quantity.PLAIN, missing="none"),
+        RowField("first beyond its error", Quantity.PLAIN, missing="none"),
+    )
+    names = ("top1_agreement", "mean_kl", "max_abs", "perplexity", "reference_perplexity")
+    firsts = ("first_difference", "first_unexplained")
+    rows = [(name, *(one[key] for key in (*names, *firsts))) for name, one in named]
+    return row_table(fields, rows, "variants", units=units)

@@ -92,6 +92,30 @@ def test_quantized_weights_show_in_the_gap_and_the_plan(tmp_path: Path) -> None:
     assert small["cache"] == plain["cache"]
 
 
+def test_variants_are_beside_one_another_and_calls_of_a_text_are_tables(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
+    _data("export", path, "-o", tmp_path / "plain")
+    _data("export", path, "quantization.qmode=8da4w", "-o", tmp_path / "small")
+    words = (tmp_path / "plain", tmp_path / "small", "--prompt", "Once upon a time")
+    plain, small = _data("gap", *words)["variants"]
+    assert (plain["name"], small["name"]) == (str(tmp_path / "plain"), str(tmp_path / "small"))
+    assert plain["reference_perplexity"] == small["reference_perplexity"]
+    assert small["mean_kl"] > plain["mean_kl"] >= 0
+    shown = run("llm", "gap", *map(str, words)).out
+    assert "perplexity" in shown
+    assert str(tmp_path / "small") in shown
+    kept = tmp_path / "kept"
+    report = _data("run", words[0], "--prompt", "Hi", "--max-new-tokens", 4, "-o", kept)
+    lines = run("table", "calls", str(kept), "--format", "tsv").out.splitlines()
+    assert [line.split("\t")[1] for line in lines[1:]] == ["prefill", *["decode"] * 3]
+    assert len(report["calls"]) == 4
+    times = run("table", "call-times", str(kept), "--format", "tsv").out
+    assert "later tokens" in times
+    again = run("llm", "run", str(words[0]), "--prompt", "Hi", "-o", str(kept))
+    assert "--force replaces it" in again.err
+
+
 def test_a_plan_says_which_length_fits(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
