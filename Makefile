@@ -24,7 +24,7 @@ help:
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
 	@echo "make matrix       what works of each backend, by commands, into docs/backends.md (hours; ARGS='--model m1')"
-	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
+	@echo "make zoo          compile and run real architectures, write docs/models.md and partitions.md (hours; ZOO=NAME for some)"
 	@echo "make backends     install vendors' packages in an environment of their own, run the tests marked vendor"
 	@echo "make suites       run the stock wheel's own tests on this project, all of them (an hour)"
 	@echo "make screenshots  write the screenshots in docs/images"

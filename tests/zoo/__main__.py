@@ -1,4 +1,4 @@
-"""Measure the architectures, each in processes of its own, and write docs/models.md."""
+"""Measure the architectures, each in processes of its own; write models.md and partitions.md."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT
 from tests.zoo.models import MODELS
+from tests.zoo.partitions import write_partitions
 from tests.zoo.table import write_page
 
-PAGE = ROOT / "docs" / "models.md"
+PAGE, PARTITIONS = ROOT / "docs" / "models.md", ROOT / "docs" / "partitions.md"
 SIDES = ("ours", "stock", "gaps")
+QUICK = "partitions"  # compiles only, and has a page of its own
 
 
 def main() -> int:
@@ -22,18 +24,22 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="measure also what was measured")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds a process may take")
     parser.add_argument("--results", type=Path, default=ROOT / "zoo-output")
+    parser.add_argument("--side", choices=(*SIDES, QUICK), help="default: all")
     options = parser.parse_args()
     unknown = set(options.names) - set(MODELS)
     if unknown:
         parser.error(f"unknown model {sorted(unknown)[0]!r}; there are {', '.join(MODELS)}")
-    for side in SIDES:
+    sides = (*SIDES, QUICK) if options.side is None else (options.side,)
+    for side in sides:
         for name in options.names or MODELS:
             done = options.results / name / f"{side}.json"
             if options.again or not done.exists():
                 sys.stdout.write(f"{name}: {side}: {measure(side, name, options)}\n")
                 sys.stdout.flush()
-    wrong = write_page(options.results, PAGE)
-    sys.stdout.write("\n".join([*wrong, f"{PAGE.relative_to(ROOT)}: {len(wrong)} defects\n"]))
+    wrong = write_partitions(options.results, MODELS, PARTITIONS) if QUICK in sides else []
+    if sides != (QUICK,):
+        wrong += write_page(options.results, PAGE)
+    sys.stdout.write("\n".join([*wrong, f"{len(wrong)} defects\n"]))
     return 1 if wrong else 0
 
 

@@ -14,6 +14,7 @@ HEAD = """# Real architectures
 Networks of torchvision, timm and transformers, and small ones of the same kinds, with random
 weights: compiled in four ways, run on both XNNPACK engines and on the stock runtime, compared with
 what the stock compiler makes. `make zoo` measures what was not measured yet, and writes this page.
+Partitions alone are measured faster, into [partitions.md](partitions.md).
 
 - *Nodes*: partitions / delegated nodes / other nodes in float32, as `get_delegation_info` of each
   tool counts them; *dynamic* and *static* are the same of our int8 programs.

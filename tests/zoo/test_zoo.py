@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.__main__ import SIDES, measure
+from tests.zoo.__main__ import QUICK, SIDES, measure
 from tests.zoo.models import MODELS
+from tests.zoo.partitions import problems as partition_problems
+from tests.zoo.partitions import write_partitions
 from tests.zoo.table import problems, read, row, write_page
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(2000)]
@@ -40,6 +42,33 @@ def test_model_without_packages_is_measured_whole(tmp_path: Path) -> None:
     assert found["ours"]["float"]["delegation"][1] >= found["stock"]["stock"]["delegation"][1]
     assert len(found["gaps"]) == 12
     assert all("–" not in cell for cell in row("moe", found))
+
+
+def test_partitions_are_no_more_than_stock_has(tmp_path: Path) -> None:
+    options = argparse.Namespace(results=tmp_path, timeout=900.0)
+    assert measure(QUICK, "rnnt_joiner", options) == "done"
+    page = tmp_path / "partitions.md"
+    assert write_partitions(tmp_path, ("rnnt_joiner", "moe"), page) == []
+    assert "| rnnt_joiner | 1/7/2 | 2/5/6 | " in page.read_text("utf-8")
+    assert "Not measured yet: moe." in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("ours", "wrong"),
+    [
+        ([2, 5, 3], []),
+        ([3, 6, 2], ["3 partitions, stock has 2"]),
+        ([2, 4, 4], ["4 delegated nodes, stock has 5"]),
+        ([1, 4, 3], []),  # a node fewer in all
+    ],
+)
+def test_what_is_behind_the_stock_compiler(ours: list[int], wrong: list[str]) -> None:
+    stock = {"delegation": [2, 5, 3], "bytes": 100}
+    assert partition_problems({"ours": {"delegation": ours, "bytes": 100}, "stock": stock}) == wrong
+    larger = {"ours": {"delegation": [2, 5, 3], "bytes": 1000}, "stock": stock}
+    assert partition_problems(larger) == ["1,000 B, stock has 100 B"]
+    assert partition_problems({"ours": {"error": "no"}, "stock": stock}) == ["refused: no"]
+    assert partition_problems({"ours": {"error": "no"}, "stock": {"error": "no"}}) == []
 
 
 def test_page_names_what_is_wrong(tmp_path: Path) -> None:
