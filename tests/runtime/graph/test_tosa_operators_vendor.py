@@ -484,7 +484,10 @@ CASES = [
     *_shapes(),
     *_reductions(),
     *_convolutions(),
+    *_matmuls(),
     *_images(),
+    *_resizes(),
+    *_transforms(),
     *_quantized(),
 ]
 
