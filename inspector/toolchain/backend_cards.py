@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schema.backends import BACKENDS, Backend, backend_of, partitioners
+from schema.vendors.environments import environment
 from schema.vendors.table import VENDORS, Vendor, unknown_vendor, vendor_called
 
 AVAILABLE = "available"
@@ -111,6 +112,8 @@ def _own(one: Backend) -> BackendCard:
 
 def _of_vendor(one: Vendor) -> BackendCard:
     missing = one.missing()
+    if missing and environment(one.alias) is not None:
+        missing = f"in an environment of its own: --backend-python {one.alias}"
     return BackendCard(
         *(one.alias, one.title, one.backend, one.hardware, missing, one.install, one.works),
         _runs(backend_of(one.backend)) if one.backend else "instruction by instruction",

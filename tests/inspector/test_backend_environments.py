@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 
 from inspector.toolchain import environments as made
+from inspector.toolchain.backend_cards import backend_card
 from inspector.toolchain.environments import EnvironmentCreationError, create, install, remove
-from schema.vendors.environments import environment, environments, environments_folder, python_with
+from schema.vendors.environments import (
+    FACTS,
+    environment,
+    environments,
+    environments_folder,
+    python_in,
+    python_with,
+)
+from schema.vendors.table import vendor_called
 from tests.inspector.cli_runs import run
 
 WHEEL = "toyvendor-1.5-py3-none-any.whl"
@@ -83,3 +92,16 @@ def test_verb_lists_what_is_there() -> None:
     assert result.out.startswith("0 environments in ")
     assert run("backends", "remove", "nix").code == 2
     assert run("backends", "install").code == 2
+
+
+def test_card_of_a_backend_names_the_environment_that_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(type(vendor_called("openvino")), "missing", lambda *_a: "it is missing")
+    assert backend_card("openvino").state == "it is missing"
+    python = python_in(environments_folder() / "openvino")
+    python.parent.mkdir(parents=True)
+    python.touch()
+    facts = environments_folder() / "openvino" / FACTS
+    facts.write_text('{"packages": ["openvino==2025.4.1"], "created": "2026-11-24"}')
+    assert backend_card("openvino").state.endswith("--backend-python openvino")
