@@ -110,7 +110,7 @@ class _Joining:
 
     def _kernel(self, step: int, call: m.KernelCall) -> None:
         name = operator_name(self.plan, call)
-        recorded = self.facts.recorded(step)
+        recorded = self.facts.recorded(step, one_spelling(name))
         if recorded is not None and step in self.outputs and recorded.place not in self.used:
             self.waiting[self.facts.key(step, one_spelling(name))] -= 1
             if recorded.operator == one_spelling(name):

@@ -147,10 +147,16 @@ class MethodFacts:
             for handle in self.handles.get(step, ()):
                 self._steps_of.setdefault(handle, []).append(step)
 
-    def recorded(self, step: int) -> FlatNode | None:
-        """Return the node of a kernel call by the record, if what both compute has one form."""
+    def recorded(self, step: int, operator: str) -> FlatNode | None:
+        """Return the node of a kernel call by the record, if what both compute has one form.
+
+        Its operator may differ where a vendor's passes replaced a plain call.
+        """
         node = self._by_name.get(self.origins.nodes.get(step, ""))
         if node is None or node.place in self.delegated:
+            return None
+        is_plain = node.node.kind is NodeKind.CALL and not node.scope
+        if node.operator != operator and not is_plain:
             return None
         fits = node.node.debug_handle in self.handles.get(step, ())
         outputs = zip(self.outputs.get(step, ()), self.made_by(step, node), strict=False)
