@@ -8,12 +8,10 @@ from typing import Any, cast
 import torch
 
 from runtime.backends.graph.operation import Operand, Operation, OperatorTable
+from runtime.backends.graph.registers import dtype_of_value, first_registers, refused
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.memory.slots import dtype_of
-from runtime.untyped import from_buffer
-from schema.dtypes.scalar_type import numel
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.origins import INTERPRETED
 from schema.payloads import Payload
@@ -46,18 +44,19 @@ class GraphEngine:
     ) -> None:
         if payload.graph is None:
             why = payload.issues[0].message if payload.issues else "the payload has no graph"
-            raise _refused(why, partition)
+            raise refused(why, partition)
         self.graph: Graph = payload.graph
         self.places = {name: place for place, name in enumerate(self.graph.values)}
         self._partition = partition
         self._labels = [inner_label(block, node.name) for node in self.graph.nodes]
         self._tracer = _UNTRACED  # of the call around, for a block
-        self._dtypes = [_dtype(one, table, partition) for one in self.graph.values.values()]
-        self._fixed: list[Any] = _constants(payload, table, partition)
+        self._dtypes = [dtype_of_value(one, table, partition) for one in self.graph.values.values()]
+        self._fixed: list[Any] = first_registers(payload, table, partition)
         operations = _operations(self.graph, table, partition)
         written = {name for node in self.graph.nodes for name in node.outputs}
         constants = {name for name, value in self.graph.values.items() if value.constant}
         self._state = [self.places[name] for name in sorted(written & constants)]
+        self._lent: frozenset[int] = frozenset()  # memory of the inputs of a run
         self._mains = [0 if one is None else one.main for one in operations]
         self._blocks: list[tuple[GraphEngine, ...]] = [
             () if one is None else one.blocks for one in operations
@@ -243,6 +242,8 @@ class GraphEngine:
     def begin(self, inputs: Sequence[Any]) -> None:
         """Set the inputs."""
         self._held[:] = self._fixed
+        if self._state:
+            self._lent = frozenset(_memory(one) for one in inputs if isinstance(one, torch.Tensor))
         for name, given in zip(self.graph.inputs, inputs, strict=True):
             place = self.places[name]
             self._held[place] = self._entered(self.graph.values[name], given, self._dtypes[place])
@@ -283,13 +284,14 @@ class GraphEngine:
             self.run_node(index)
             tracer.end(self._labels[index], started, INTERPRETED)
             return
+        around = [block._tracer for block in blocks]  # one block may be inside another one too
         for block in blocks:
             block._tracer = tracer
         try:
             self.run_node(index)
         finally:
-            for block in blocks:
-                block._tracer = _UNTRACED
+            for block, before in zip(blocks, around, strict=True):
+                block._tracer = before
 
     def _log(self, node: GraphNode, index: int, tracer: DelegateTracer) -> None:
         main = self._mains[index]
@@ -329,7 +331,7 @@ class GraphEngine:
     def results(self) -> list[Any]:
         """Return the results; state that nodes have written stays for the next run."""
         for place in self._state:
-            self._fixed[place] = self._held[place]
+            self._fixed[place] = _kept(self._held[place], self._lent)
         return [self._held[self.places[name]] for name in self.graph.outputs]
 
     def _at(self, error: Exception, index: int) -> DelegateError:
@@ -351,6 +353,16 @@ class GraphEngine:
 
 def _same(made: Any) -> Any:  # noqa: ANN401
     return made
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _kept(value: Any, lent: frozenset[int]) -> Any:  # noqa: ANN401
+    """Return a value for the next run, at which the memory of inputs has other values."""
+    is_lent = isinstance(value, torch.Tensor) and _memory(value) in lent
+    return value.clone() if is_lent else value
 
 
 def _wide(one: Any) -> Any:  # noqa: ANN401
@@ -377,16 +389,6 @@ def _places(operands: Sequence[Operand], places: Mapping[str, int]) -> list[int]
     return [places[name] for name in _names(operands)]
 
 
-def _dtype(value: GraphValue, table: OperatorTable, partition: int) -> torch.dtype | None:
-    if value.tensor is None or value.kind == "str":
-        return None
-    try:
-        return table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
-    except ExecutionError:
-        why = f"value {value.name} has dtype {value.tensor.dtype}, which is not supported"
-        raise _refused(why, partition) from None
-
-
 def _operations(graph: Graph, table: OperatorTable, partition: int) -> list[Operation | None]:
     found: list[Operation | None] = []
     unknown: set[str] = set()
@@ -400,53 +402,5 @@ def _operations(graph: Graph, table: OperatorTable, partition: int) -> list[Oper
             unknown.add(node.target or node.kind.value)
         found.append(operation)
     if unknown:
-        raise _refused(f"operators that are not known: {', '.join(sorted(unknown))}", partition)
+        raise refused(f"operators that are not known: {', '.join(sorted(unknown))}", partition)
     return found
-
-
-def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[Any]:
-    """Return the registers before a run: constants and literals, None for computed values."""
-    assert payload.graph is not None
-    bytes_of = {one.name: one.data for one in payload.constants}
-    found: list[Any] = []
-    for value in payload.graph.values.values():
-        if not value.constant:
-            found.append(_literal(value, table))
-            continue
-        data = bytes_of.get(value.constant)
-        if data is None:
-            why = f"the bytes of constant {value.constant} are missing"
-            raise DelegateError(ErrorCode.InvalidExternalData, why, partition=partition)
-        try:
-            found.append(value.literal if value.tensor is None else _constant(value, data, table))
-        except (RuntimeError, ValueError) as error:
-            why = f"constant {value.name} of {len(data)} bytes does not fit its shape"
-            raise _refused(f"{why}: {str(error).splitlines()[0]}", partition) from error
-    return found
-
-
-def _literal(value: GraphValue, table: OperatorTable) -> Any:  # noqa: ANN401
-    """Return a literal as the payload has it, the elements of a tensor as one."""
-    literal: Any = value.literal
-    if value.tensor is None or not isinstance(literal, tuple):
-        return literal
-    sizes = tuple(int(size) for size in value.tensor.sizes)
-    dtype = table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
-    return torch.tensor(cast(Any, literal), dtype=dtype).reshape(sizes)
-
-
-def _constant(value: GraphValue, data: memoryview, table: OperatorTable) -> torch.Tensor:
-    assert value.tensor is not None
-    unpack = table.unpack.get(value.tensor.dtype)
-    if unpack is not None:
-        return unpack(value, data)
-    sizes = tuple(int(size) for size in value.tensor.sizes)
-    dtype = dtype_of(value.tensor.scalar_type)
-    if not numel(sizes):
-        return torch.empty(sizes, dtype=dtype)
-    # A copy: operators may write to it, and payloads lie at any address
-    return from_buffer(data, dtype, numel(sizes)).clone().reshape(sizes)
-
-
-def _refused(reason: str, partition: int) -> DelegateError:
-    return DelegateError(ErrorCode.DelegateInvalidCompatibility, reason, partition=partition)

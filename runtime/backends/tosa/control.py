@@ -18,9 +18,7 @@ from torch import Tensor
 from runtime.backends.graph import Fixed, Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
 from runtime.backends.graph.nested import branch, loop
-from runtime.memory.slots import dtype_of
-from runtime.untyped import from_buffer
-from schema.dtypes.scalar_type import numel
+from runtime.backends.graph.registers import constant, dtype_of_value, refused
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
 
@@ -28,6 +26,7 @@ _BRANCH, _LOOP = "COND_IF", "WHILE_LOOP"
 _DECLARED, _WRITTEN = "VARIABLE", "VARIABLE_WRITE"
 # Serializers write an identity from or to the tensor of a variable for a read or a write.
 _OF_VARIABLES = (_DECLARED, "VARIABLE_READ", _WRITTEN, "IDENTITY")
+_MOST_DEPTH = 32  # of blocks inside blocks
 
 
 def tosa_engine(payload: Payload, table: OperatorTable, partition: int) -> GraphEngine:
@@ -49,6 +48,7 @@ class _Binder:
         partition: index among the delegates of the method
         around: names of the blocks around the bound one
         variables: current values by name
+        engines: of the blocks by name, one each however many nodes have it
     """
 
     payload: Payload
@@ -56,6 +56,7 @@ class _Binder:
     partition: int
     around: tuple[str, ...] = ()
     variables: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    engines: dict[str, GraphEngine] = field(default_factory=dict[str, GraphEngine])
 
     def bind(self, node: GraphNode, graph: Graph) -> Operation | None:
         """Return the call of a node, None for an operator that is not known in this form."""
@@ -79,9 +80,14 @@ class _Binder:
         return Operation(partial(branch, engines), (names[0], operands, operands), blocks=engines)
 
     def _engine(self, name: str, block: Graph) -> GraphEngine:
+        if name in self.engines:
+            return self.engines[name]
+        if len(self.around) >= _MOST_DEPTH:
+            raise refused(f"blocks are nested deeper than {_MOST_DEPTH}", self.partition)
         inner = replace(self, around=(*self.around, name))
-        table = replace(self.table, bind=inner.bind)
-        return GraphEngine(replace(self.payload, graph=block), table, self.partition, name)
+        table, payload = replace(self.table, bind=inner.bind), replace(self.payload, graph=block)
+        self.engines[name] = GraphEngine(payload, table, self.partition, name)
+        return self.engines[name]
 
     def _variable(self, node: GraphNode, graph: Graph) -> Operation | None:
         """Return the call of a node that reads or writes a variable, None for any other node."""
@@ -107,19 +113,23 @@ class _Binder:
         )
 
     def _first(self, graph: Graph, tensor: str) -> Tensor:
-        """Return the value of a variable before the first run: stored with it, or zeros."""
-        meta = graph.values[tensor].tensor
-        assert meta is not None
-        sizes = tuple(int(size) for size in meta.sizes)
-        dtype = self.table.dtypes.get(meta.dtype) or dtype_of(meta.scalar_type)
-        label = graph.values[tensor].constant
-        data = next((one.data for one in self.payload.constants if one.name == label), None)
-        if not label or data is None or not numel(sizes):
-            return torch.zeros(sizes, dtype=dtype)
-        unpack = self.table.unpack.get(meta.dtype)
-        if unpack is not None:
-            return unpack(graph.values[tensor], data)
-        return from_buffer(data, dtype, numel(sizes)).clone().reshape(sizes)
+        """Return the value of a variable before the first run: stored with it, or zeros.
+
+        Raises: DelegateError for one without fixed sizes
+        """
+        value = graph.values[tensor]
+        dtype = dtype_of_value(value, self.table, self.partition)
+        if value.tensor is None or dtype is None:
+            raise refused(f"variable {tensor} is not a tensor", self.partition)
+        named = {one.name: one.data for one in self.payload.constants}
+        data = named.get(value.constant)
+        if value.constant and data is not None:
+            return constant(value, data, self.table, self.partition)
+        try:
+            return torch.zeros(tuple(map(int, value.tensor.sizes)), dtype=dtype)
+        except (RuntimeError, ValueError) as error:
+            why = f"variable {tensor} has the sizes {list(value.tensor.sizes)}"
+            raise refused(why, self.partition) from error
 
 
 def _read(held: Mapping[str, Tensor], name: str, _: None) -> Tensor:
@@ -127,7 +137,8 @@ def _read(held: Mapping[str, Tensor], name: str, _: None) -> Tensor:
 
 
 def _write(held: dict[str, Tensor], name: str, value: Tensor) -> Any:  # noqa: ANN401
-    held[name] = value.to(held[name].dtype)
+    # a copy: the caller has other values in the memory of an input at the next run
+    held[name] = value.to(held[name].dtype, copy=True)
     return (held[name],)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from runtime.backends.graph.engine import GraphEngine
 from runtime.backends.tosa import TosaBackend
 from runtime.delegates.interface import DelegateTracer
 from schema import payloads
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads import Payload
 from schema.payloads.nested import nested_calls
 from tests.conftest import DATA
 
@@ -131,3 +134,105 @@ def test_blocks_compute_what_the_reference_model_does(name: str) -> None:
         for own, right in zip(made, results, strict=True):
             expected = torch.from_numpy(right).reshape(own.shape)
             torch.testing.assert_close(own, expected, rtol=1e-5, atol=1e-5)
+
+
+_FLOAT, _BOOL = TensorMeta(6, (3,)), TensorMeta(11, ())
+
+
+def _payload(outermost: Graph) -> Payload:
+    data = (DATA / "tosa/cond.tosa").read_bytes()
+    return replace(payloads.decode("TOSABackend", memoryview(data)), graph=outermost)
+
+
+def _branching(name: str, target: str) -> Graph:
+    """Return a block that calls another one for either outcome of its condition, twice."""
+
+    def call(number: int, given: str) -> GraphNode:
+        args = (Argument(values=("choice", "choice", given)),)
+        made = (f"y{number}",)
+        kind = NodeKind.CONTROL
+        return GraphNode(f"n{number}", kind, "COND_IF", args, made, subgraphs=(target, target))
+
+    values = {one: GraphValue(one, _FLOAT) for one in ("x", "y0", "y1")}
+    values["choice"] = GraphValue("choice", _BOOL)
+    return Graph(name, (call(0, "x"), call(1, "y0")), values, ("choice", "x"), ("y1",))
+
+
+def _chain(count: int) -> Payload:
+    """Return blocks each of which has the next one four times; the last computes."""
+    names = [f"b{number}" for number in range(count)]
+    blocks = {
+        name: _branching(name, after)
+        for name, after in zip(names, [*names[1:], "last"], strict=True)
+    }
+    values = {one: GraphValue(one, _FLOAT) for one in ("x", "y")}
+    values["choice"] = GraphValue("choice", _BOOL)
+    node = GraphNode("ceil", NodeKind.CALL, "CEIL", (Argument(values=("x",)),), ("y",))
+    blocks["last"] = Graph("last", (node,), values, ("choice", "x"), ("y",))
+    return _payload(replace(_branching("main", names[0]), subgraphs=blocks))
+
+
+def test_blocks_that_are_called_from_many_places_are_bound_once() -> None:
+    TosaBackend().engine(_chain(20), 0)  # 4 ** 20 paths lead to the last one
+    (few,) = _run(TosaBackend().engine(_chain(3), 0), torch.tensor(True), torch.full((3,), 0.5))
+    assert few.tolist() == [1.0] * 3
+
+
+def test_blocks_nested_without_end_are_refused() -> None:
+    with pytest.raises(ExecutionError, match="nested deeper than 32"):
+        TosaBackend().engine(_chain(2_000), 0)
+
+
+def test_a_block_in_two_places_of_a_loop_is_traced_in_both() -> None:
+    values = {one: GraphValue(one, _FLOAT) for one in ("x", "y")}
+    values |= {one: GraphValue(one, _BOOL) for one in ("flag", "left")}
+    given = (Argument(values=("flag", "x")),)
+    flag = (Argument(values=("flag",)),)
+    body = Graph(
+        "body",
+        (
+            GraphNode("not", NodeKind.CALL, "LOGICAL_NOT", flag, ("left",)),
+            GraphNode("ceil", NodeKind.CALL, "CEIL", (Argument(values=("x",)),), ("y",)),
+        ),
+        values,
+        ("flag", "x"),
+        ("left", "y"),
+    )
+    both = (Argument(values=("flag", "flag", "x")),)
+    inner = GraphNode(
+        "if", NodeKind.CONTROL, "COND_IF", both, ("left", "y"), subgraphs=("body", "body")
+    )
+    cond = Graph("cond", (inner,), values, ("flag", "x"), ("flag",))
+    loop = GraphNode(
+        "while", NodeKind.CONTROL, "WHILE_LOOP", given, ("left", "y"), subgraphs=("cond", "body")
+    )
+    blocks = {"cond": cond, "body": body}
+    main = Graph("main", (loop,), values, ("flag", "x"), ("left", "y"), subgraphs=blocks)
+    engine, tracer = TosaBackend().engine(_payload(main), 0), _Names()
+    engine.run([torch.tensor(True), torch.zeros(3)], tracer)
+    assert tracer.events.count("body/ceil") == 3  # twice for the condition
+
+
+def _variable(meta: TensorMeta) -> Payload:
+    """Return a graph that reads a variable, then writes its input to it."""
+    values = {one: GraphValue(one, _FLOAT) for one in ("x", "before")}
+    values["v"] = GraphValue("v", meta)
+    given = (Argument(values=("v",)),)
+    read = GraphNode("read", NodeKind.CALL, "VARIABLE_READ", given, ("before",))
+    write = GraphNode("write", NodeKind.CALL, "VARIABLE_WRITE", (Argument(values=("x",)),), ("v",))
+    names: Any = {"variables": {"v": "state"}}
+    return _payload(Graph("main", (read, write), values, ("x",), ("before",), attributes=names))
+
+
+def test_a_variable_keeps_an_input_that_its_owner_overwrites() -> None:
+    engine = TosaBackend().engine(_variable(_FLOAT), 0)
+    x = torch.tensor([1.0, 2.0, 3.0])
+    assert _run(engine, x)[0].tolist() == [0.0] * 3
+    x.fill_(9.0)
+    assert _run(engine, x)[0].tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("sizes", [(-1,), ("n",)])
+def test_a_variable_of_unknown_sizes_is_refused(sizes: tuple[int | str, ...]) -> None:
+    with pytest.raises(ExecutionError, match="variable v has the sizes"):
+        TosaBackend().engine(_variable(TensorMeta(6, sizes)), 0)

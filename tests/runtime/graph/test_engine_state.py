@@ -1,0 +1,44 @@
+"""State of payloads: what a run writes stays, whatever happens to the memory it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.backends.graph import Operation, OperatorTable
+from runtime.backends.graph.engine import GraphEngine
+from runtime.delegates.interface import DelegateTracer
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads import Payload
+from schema.payloads.model import INLINE, Constant
+
+_META = TensorMeta(6, (2,))
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _writer() -> GraphEngine:
+    """Return a payload that returns its state, and keeps its input as the next one."""
+
+    def node(name: str, read: str, written: str) -> GraphNode:
+        return GraphNode(name, NodeKind.CALL, "same", (Argument(values=(read,)),), (written,))
+
+    values = {one: GraphValue(one, _META) for one in ("x", "before")}
+    values["s"] = GraphValue("s", _META, constant="s", constant_bytes=8)
+    nodes = (node("read", "s", "before"), node("write", "x", "s"))
+    graph = Graph("main", nodes, values, ("x",), ("before",))
+    zeros = Constant("s", 8, INLINE, memoryview(bytes(8)))
+    payload = Payload("Any", "any", 0, graph, constants=(zeros,))
+    table = OperatorTable(lambda one, _: Operation(_same, one.inputs))
+    return GraphEngine(payload, table, 0)
+
+
+def test_state_is_not_the_memory_of_an_input() -> None:
+    engine, untraced = _writer(), DelegateTracer(None, (0, 0))
+    x = torch.tensor([1.0, 2.0])
+    assert engine.run([x], untraced)[0].tolist() == [0.0, 0.0]
+    x.fill_(9.0)
+    assert engine.run([x], untraced)[0].tolist() == [1.0, 2.0]
