@@ -111,6 +111,29 @@ def test_a_damaged_table_is_one_error_and_the_session_stays_readable(session: Se
     assert DebugTables({}).command_layers([0, 4]) == (None, None)
 
 
+@pytest.mark.parametrize("name", ["out_per-layer.csv", "out_debug.xml"])
+def test_a_cell_longer_than_csv_allows_is_an_error_of_the_file(name: str) -> None:
+    cell = b"Op Cycles,id\n" + b"9" * 200_000 + b",1\n"
+    if name.endswith(".xml"):
+        cell = b'<table name="perf">\n<![CDATA[\n' + cell + b"]]>\n</table>"
+    with pytest.raises(FormatError, match=name):
+        (layer_estimates if name.endswith(".csv") else DebugTables)({name: cell})
+
+
+def test_tables_that_never_end_are_read_once() -> None:
+    begins = b'<table name="perf"><![CDATA[' * 20_000
+    blank = b'<table name="perf"><![CDATA[' + b" " * 200_000
+    for text in (begins, blank):
+        assert DebugTables({"out_debug.xml": text}).layer_operators() == ()
+
+
+def test_numbers_beyond_64_bits_are_unknown() -> None:
+    rows = b"id,size\n1,0x" + b"f" * 9_000 + b"\n"
+    text = b'<table name="tensors">\n<![CDATA[\n' + rows + b"]]>\n</table>"
+    (found,) = DebugTables({"out_debug.xml": text}).tensors()
+    assert found.nbytes is None
+
+
 def test_what_the_tools_left_is_extracted(session: Session) -> None:
     found, issues = items(session, ("forward",), (PAYLOADS,))
     assert not issues

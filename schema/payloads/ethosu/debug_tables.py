@@ -6,21 +6,19 @@ what was scheduled, the key of a source operator is its place in the TOSA graph
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from schema.payloads.estimates import TensorPlace
+from schema.payloads.ethosu.vela_csv import csv_rows
 
 _FILE = "_debug.xml"
 # No parser of XML: the file is written line by line, and entities of a hostile one never expand.
-_TABLE = re.compile(
-    rb'<table name="(\w{1,40})">\s*<!\[CDATA\[\s*(.*?)\s*\]\]>\s*</table>', re.DOTALL
-)
+_BEGIN = re.compile(rb'<table name="(\w{1,40})">\s{0,100}<!\[CDATA\[')
+_END = b"]]>"
 _WANTED = frozenset({"perf", "queue", "source", "tensors"})
-_MOST_ROWS = 1_000_000
+_LONGEST = 20  # digits of an integer
 Row = Mapping[str, str]
 
 
@@ -29,15 +27,16 @@ class DebugTables:
 
     Args:
         files: that Vela left, by name
+
+    Raises: FormatError if a table cannot be read
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         name = next((one for one in sorted(files) if one.endswith(_FILE)), "")
-        self._tables: dict[str, list[Row]] = {}
-        for found in _TABLE.finditer(files[name] if name else b""):
-            title = found[1].decode("ascii")
-            if title in _WANTED:
-                self._tables.setdefault(title, _rows(found[2]))
+        self._tables: dict[str, Sequence[Row]] = {}
+        for title, content in _tables(files[name] if name else b""):
+            if title in _WANTED and title not in self._tables:
+                self._tables[title] = csv_rows(content, name)
         self._keys = {row["id"]: _int(row.get("ext_key")) for row in self._rows("source")}
 
     def _rows(self, table: str) -> Sequence[Row]:
@@ -88,18 +87,21 @@ class DebugTables:
         return tuple(found)
 
 
-def _rows(text: bytes) -> list[Row]:
-    reader = csv.DictReader(io.StringIO(text.decode("utf-8", "replace")))
-    rows: list[Row] = []
-    for row in reader:
-        if len(rows) >= _MOST_ROWS:
-            break
-        rows.append({key: value for key, value in row.items() if key and isinstance(value, str)})
-    return rows
+def _tables(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the names of the tables and what is in them."""
+    at = 0
+    while (found := _BEGIN.search(text, at)) is not None:
+        end = text.find(_END, found.end())
+        if end < 0:
+            return
+        yield found[1].decode("ascii"), text[found.end() : end].strip()
+        at = end
 
 
 def _int(text: str | None) -> int | None:
+    if text is None or len(text) > _LONGEST:
+        return None
     try:
-        return int(text or "", 0)
+        return int(text, 0)
     except ValueError:
         return None

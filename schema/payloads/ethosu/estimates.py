@@ -6,12 +6,9 @@ Source: ethos-u-vela 5.1, columns of ``*_per-layer.csv`` and ``*_summary_*.csv``
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 
 from schema import payloads
-from schema.errors import FormatError
 from schema.payloads.estimates import (
     EstimateSummary,
     LayerEstimate,
@@ -20,12 +17,12 @@ from schema.payloads.estimates import (
 )
 from schema.payloads.ethosu.debug_tables import DebugTables
 from schema.payloads.ethosu.payload import command_stream
+from schema.payloads.ethosu.vela_csv import csv_rows
 from schema.payloads.nested import nested_calls
 
 _LAYERS, _SUMMARY = "_per-layer.csv", "_summary_"
 _GRAPH = ".tosa"
 _KIB = 1024
-_MOST_ROWS = 1_000_000
 # name of a memory, prefix of its columns in the summary, title of its access cycles by layer
 MEMORIES = (
     ("SRAM", "sram", "SRAM AC"),
@@ -81,7 +78,7 @@ def layer_estimates(files: Mapping[str, bytes]) -> tuple[LayerEstimate, ...]:
     Raises: FormatError if the file is not such a table
     """
     name = next((one for one in sorted(files) if one.endswith(_LAYERS)), "")
-    return tuple(map(_layer, _rows(files[name], name, "Op Cycles"))) if name else ()
+    return tuple(map(_layer, csv_rows(files[name], name, "Op Cycles"))) if name else ()
 
 
 def vela_summary(files: Mapping[str, bytes]) -> EstimateSummary | None:
@@ -90,21 +87,8 @@ def vela_summary(files: Mapping[str, bytes]) -> EstimateSummary | None:
     Raises: FormatError if the file is not such a table
     """
     names = [one for one in sorted(files) if _SUMMARY in one and one.endswith(".csv")]
-    rows = _rows(files[names[0]], names[0], "cycles_total") if names else []
+    rows = csv_rows(files[names[0]], names[0], "cycles_total") if names else []
     return _summary(rows[0]) if rows else None
-
-
-def _rows(data: bytes, name: str, wanted: str) -> list[dict[str, str]]:
-    reader = csv.DictReader(io.StringIO(data.decode("utf-8", "replace")))
-    fields: Sequence[str] = reader.fieldnames or ()
-    if wanted not in fields:
-        raise FormatError(f"a column {wanted}", ", ".join(fields)[:200] or "nothing", file=name)
-    rows: list[dict[str, str]] = []
-    for row in reader:
-        if len(rows) >= _MOST_ROWS:
-            raise FormatError(f"at most {_MOST_ROWS} rows", "more", file=name)
-        rows.append({key: value for key, value in row.items() if key and isinstance(value, str)})
-    return rows
 
 
 def _layer(row: Mapping[str, str]) -> LayerEstimate:
