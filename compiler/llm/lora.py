@@ -79,18 +79,38 @@ def read_adapter(config: LoraConfig) -> Adapter:
     halves = _halves(read_checkpoint(place))
     if not halves:
         raise CheckpointError(f"{place}: no weights of an adapter, as q_proj.lora_A.weight")
-    rank = int(options.get("r") or config.lora_rank or 0)
+    rank = int(_number(options, "r", place) or config.lora_rank or _rank(place, halves))
     for path, (down, up) in halves.items():
-        if down.shape[0] != up.shape[1] or (rank and down.shape[0] != rank):
+        if down.dim() != 2 or up.dim() != 2 or not rank == down.shape[0] == up.shape[1]:
             shapes = f"{list(down.shape)} and {list(up.shape)}"
-            raise CheckpointError(f"{place}: {path} has {shapes}, not of rank {rank or 'one'}")
-    rank = rank or next(iter(halves.values()))[0].shape[0]
-    alpha = options.get("lora_alpha") or config.lora_alpha or rank
+            raise CheckpointError(f"{place}: {path} has {shapes}, not of rank {rank}")
+    alpha = _number(options, "lora_alpha", place) or config.lora_alpha or rank
     below = math.sqrt(rank) if options.get("use_rslora") else rank
     given: Any = options.get("target_modules") or config.target_modules
     named = cast("list[str]", given) if isinstance(given, list | tuple) else []
-    targets = tuple(named)
-    return Adapter(halves, float(alpha) / below, targets)
+    return Adapter(halves, float(alpha) / below, tuple(named))
+
+
+def _number(options: Mapping[str, Any], name: str, place: Path) -> float:
+    """Return an option of an adapter, 0 without it.
+
+    Raises: LlmConfigError if it is not a positive number
+    """
+    found = options.get(name) or 0
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
+        raise LlmConfigError(f"{place}: {name}: expected a positive number, found {found!r:.40}")
+    return found
+
+
+def _rank(place: Path, halves: Mapping[str, tuple[Tensor, Tensor]]) -> int:
+    """Return the rank of all layers, where no option has it.
+
+    Raises: CheckpointError for several, each of which has a factor of its own
+    """
+    ranks = {down.shape[0] if down.dim() == 2 else 0 for down, _ in halves.values()}
+    if len(ranks) != 1 or ranks == {0}:
+        raise CheckpointError(f"{place}: layers of the ranks {sorted(ranks)}: not supported")
+    return ranks.pop()
 
 
 def _options(config: LoraConfig, place: Path) -> Mapping[str, Any]:
@@ -122,12 +142,15 @@ def _halves(weights: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
         match = _ENTRY.fullmatch(name)
         if match is None:
             raise CheckpointError(f"{name} of the adapter is not the weight of a lora_A or lora_B")
-        found.setdefault(match["path"], {})[match["half"].lower()] = tensor
-    for path, halves in found.items():
-        if len(halves) < 2:
-            missing = "B" if "a" in halves else "A"
+        halves, half = found.setdefault(match["path"], {}), match["half"].lower()
+        if half in halves:
+            raise CheckpointError(f"the adapter has {match['path']}.lora_{half.upper()} twice")
+        halves[half] = tensor
+    for path, both in found.items():
+        if len(both) < 2:
+            missing = "B" if "a" in both else "A"
             raise CheckpointError(f"the adapter has no {path}.lora_{missing}.weight")
-    return {path: (halves["a"], halves["b"]) for path, halves in found.items()}
+    return {path: (both["a"], both["b"]) for path, both in found.items()}
 
 
 def add_adapter(module: nn.Module, adapter: Adapter) -> None:
@@ -140,8 +163,12 @@ def add_adapter(module: nn.Module, adapter: Adapter) -> None:
         name: one for name, one in untyped.named_modules() if isinstance(one, nn.Linear)
     }
     missing = list(adapter.targets)
+    changed = set[str]()
     for given, (down, up) in adapter.halves.items():
         path = _path_in(layers, given)
+        if path in changed:
+            raise CheckpointError(f"the adapter has {path} twice, once as {given}")
+        changed.add(path)
         layer = layers[path]
         wanted = [layer.in_features, layer.out_features]
         if [down.shape[1], up.shape[0]] != wanted:

@@ -41,12 +41,7 @@ def read_checkpoint(path: Path) -> dict[str, torch.Tensor]:
     if not path.is_dir():
         return read_safetensors(path)
     index = path / _INDEX
-    if index.is_file():
-        content: Any = json.loads(index.read_text("utf-8"))
-        names = sorted(set(content["weight_map"].values()))
-        files = [path / Path(name).name for name in names]
-    else:
-        files = sorted(path.glob("*.safetensors"))
+    files = _indexed(index) if index.is_file() else sorted(path.glob("*.safetensors"))
     if not files:
         others = ", ".join(sorted(one.name for one in path.glob("*.bin")))
         more = f"; {others} would have to be unpickled, which runs code" if others else ""
@@ -55,6 +50,16 @@ def read_checkpoint(path: Path) -> dict[str, torch.Tensor]:
     for file in files:
         found.update(read_safetensors(file))
     return found
+
+
+def _indexed(index: Path) -> list[Path]:
+    """Return the files that an index names, those of its own folder."""
+    try:
+        content: Any = json.loads(index.read_text("utf-8"))
+        names = sorted({*content["weight_map"].values()})
+        return [index.with_name(Path(one).name) for one in names]
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{index}: not an index of safetensors files: {error}") from error
 
 
 def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
@@ -70,7 +75,7 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
             raise CheckpointError(f"{path}: not a safetensors file: the header has {size:,} bytes")
         try:
             header: Any = json.loads(stream.read(size).decode("utf-8"))
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise CheckpointError(f"{path}: the header is not JSON: {error}") from error
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
     if not isinstance(header, dict):

@@ -15,7 +15,7 @@ from compiler.errors import CompileError
 from compiler.llm.config import LlmConfig, LoraConfig, config_of, read_config
 from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
-from compiler.llm.safetensors import write_safetensors
+from compiler.llm.safetensors import read_checkpoint, write_safetensors
 from runtime import Runtime
 from tests.inspector.cli_runs import run
 from tests.llm.configs import CACHE, CUSTOM, LENGTHS, NANO, PROMPT, SMALL, config, generated
@@ -231,3 +231,62 @@ def test_names_of_an_adapter_lead_to_its_layers(tmp_path: Path) -> None:
         build_model(_with(chosen, _adapter(tmp_path / "other", other)))
     with pytest.raises(CompileError, match="file not found"):
         build_model(_with(chosen, str(tmp_path / "nothing")))
+
+
+def _written(folder: Path, weights: dict[str, torch.Tensor], **options: Any) -> str:
+    folder.mkdir()
+    write_safetensors(weights, folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text(json.dumps(options))
+    return str(folder)
+
+
+def test_layers_of_several_ranks_are_refused_where_no_option_has_the_rank(tmp_path: Path) -> None:
+    chosen = config("llama3")
+    paths = list(_halves(chosen, ("self_attn.q_proj",)))[:2]
+    width = build_model(chosen).module.get_submodule(paths[0]).weight.shape  # type: ignore
+    weights: dict[str, torch.Tensor] = {}
+    for path, rank in zip(paths, (2, 4), strict=True):
+        weights[f"{path}.lora_A.weight"] = torch.ones(rank, width[1])
+        weights[f"{path}.lora_B.weight"] = torch.ones(width[0], rank)
+    with pytest.raises(CompileError, match=r"ranks \[2, 4\]: not supported"):
+        build_model(_with(chosen, _written(tmp_path / "a", weights, lora_alpha=8)))
+
+
+def test_a_layer_that_an_adapter_has_twice_is_refused(tmp_path: Path) -> None:
+    chosen = config("llama3")
+    ((path, (down, up)), *_) = _halves(chosen, ("self_attn.q_proj",)).items()
+    twice = {
+        f"{prefix}{path}.lora_{half}.weight": tensor
+        for prefix in ("", "base_model.model.")
+        for half, tensor in (("A", down), ("B", up))
+    }
+    with pytest.raises(CompileError, match="twice"):
+        build_model(_with(chosen, _written(tmp_path / "a", twice, r=RANK)))
+    named = {f"{path}.lora_A.weight": down, f"{path}.lora_A.default.weight": down}
+    with pytest.raises(CompileError, match="twice"):
+        build_model(_with(chosen, _written(tmp_path / "b", {**named, f"{path}.lora_B.weight": up})))
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "sentence"),
+    [
+        ((8,), {}, "not supported"),
+        ((8,), {"r": 8}, "not of rank 8"),
+        ((4, 8), {"r": "all"}, "r: expected a positive number"),
+        ((4, 4), {"r": 4, "lora_alpha": [1]}, "lora_alpha: expected a positive number"),
+    ],
+)
+def test_a_damaged_adapter_is_one_sentence(
+    tmp_path: Path, shape: tuple[int, ...], options: dict[str, Any], sentence: str
+) -> None:
+    weights = {f"q_proj.lora_{half}.weight": torch.ones(shape) for half in "AB"}
+    chosen = _with(config("llama3"), _written(tmp_path / "a", weights, **options))
+    with pytest.raises(CompileError, match=sentence):
+        build_model(chosen)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"weight_map": {"a": 1}}', "[" * 100_000])
+def test_a_damaged_index_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(CompileError, match="not an index of safetensors files"):
+        read_checkpoint(tmp_path)
