@@ -23,7 +23,7 @@ _LEFT_AT = {
 def flops_of(node: Node) -> int:
     """Return the FLOPs of a call; any other operator takes one an element.
 
-    A symbolic size counts as that of the example.
+    A symbolic size counts as that of the example, one that depends on data as 1.
     """
     target: Any = node.target
     op = target.op if isinstance(target, EdgeOp) else target
@@ -54,4 +54,8 @@ def _sizes(node: Any) -> list[int]:  # noqa: ANN401
     if not isinstance(value, torch.Tensor):
         return [0]
     sizes: tuple[Any, ...] = tuple(value.shape)
-    return [size if isinstance(size, int) else int(size.node.hint) for size in sizes]
+    return [size if isinstance(size, int) else _example(size) for size in sizes]
+
+
+def _example(size: Any) -> int:  # noqa: ANN401
+    return int(size.node.hint) if size.node.has_hint() else 1

@@ -56,18 +56,23 @@ class ExchangedCalls:
 
 
 def ran_on(session: Session) -> str:
-    """Return the target that ran the traces of a session."""
+    """Return the target that ran the traces of a session, empty where no report names it."""
     device = device_name(session)
     if device:
         return device_target(device)
-    reports = [report for report in map(run_report, session.dumps) if report is not None]
-    return STOCK if any(report.other_runtime for report in reports) else THIS
+    reports = [run_report(dump) for dump in session.dumps]
+    known = [report for report in reports if report is not None]
+    if not known or len(known) < len(reports):
+        return ""
+    return STOCK if any(report.other_runtime for report in known) else THIS
 
 
 def exchanged_calls(
     session: Session, method: str, ran: str = "", target: str = STOCK
 ) -> ExchangedCalls | None:
-    """Return the calls of a method with their costs, None where a cost or the program is unknown.
+    """Return the calls of a method with their costs, None where they are unknown.
+
+    Unknown are those of a program with jumps, and those of a trace without a report of what ran it.
 
     Args:
         session: with the program
@@ -78,10 +83,13 @@ def exchanged_calls(
     program = session.program
     plans = [] if program is None else [one for one in program.plans if one.name == method]
     machine = None if ran else _machine(session)
-    here, there = (_known(one, machine) for one in (ran or ran_on(session), target))
+    ran = ran or ran_on(session)
+    here, there = (_known(one, machine) if ran else None for one in (ran, target))
     if not plans or here is None or there is None:
         return None
     kinds = [type(instruction.instr_args) for *_, instruction in instructions(plans[0])]
+    if m.JumpFalseCall in kinds:
+        return None
     return ExchangedCalls(kinds.count(m.KernelCall), kinds.count(m.DelegateCall), here, there)
 
 

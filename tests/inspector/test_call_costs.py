@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from inspector.roofline.call_costs import (
 from inspector.worker import calibrating_calls
 from inspector.worker.tasks import Task
 from schema.errors import FormatError
+from schema.program import instructions
+from schema.program.model import JumpFalseCall
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, session
 
@@ -154,6 +157,27 @@ def test_a_comparison_has_a_row_with_the_calls_of_the_stock_runtime() -> None:
     assert "instead of this runtime" in row.note
 
 
+def test_a_trace_without_a_report_is_of_no_known_runtime(tmp_path: Path) -> None:
+    for target in (THIS, STOCK):
+        save_costs(_costs(target))
+    for name in ("model.pte", "run.etdp"):
+        shutil.copy(RAN / name, tmp_path)
+    foreign = session(tmp_path)
+    assert foreign.dumps
+    assert exchanged_calls(foreign, "forward") is None
+    assert exchanged_calls(foreign, "forward", THIS) is not None
+
+
+def test_calls_of_a_program_with_branches_are_not_counted() -> None:
+    for target in (THIS, STOCK):
+        save_costs(_costs(target))
+    branching = session(DATA / "corpus/special/control_flow")
+    assert branching.program is not None
+    kinds = {type(one.instr_args) for *_, one in instructions(branching.program.plans[0])}
+    assert JumpFalseCall in kinds
+    assert exchanged_calls(branching, branching.methods[0], THIS) is None
+
+
 def test_calls_and_copies_of_a_preview_have_a_cost() -> None:
     moved = Boundary(None, 0, (Crossing("x", "float32[4]", 16, 2), Crossing("y", "", None)))
     shown = MethodPreview(
@@ -223,3 +247,16 @@ def test_work_of_nodes_is_that_of_torch() -> None:
         nodes = [n for n in program.graph.nodes if n.op == "call_function"]
         layers = [n for n in nodes if any(w in n.name for w in ("addmm", "convolution"))]
         assert sum(map(flops_of, layers)) == counter.get_total_flops(), name
+
+
+@pytest.mark.slow
+def test_a_size_that_depends_on_data_counts_once() -> None:
+    import torch
+
+    class Found(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nonzero(x).float().neg()
+
+    program = torch.export.export(Found(), (torch.eye(3),))
+    (neg,) = (one for one in program.graph.nodes if one.name.startswith("neg"))
+    assert flops_of(neg) == 2

@@ -125,9 +125,9 @@ def _exchanged(
     found = exchanged_calls(evidence.session, name, ran)
     if found is None:
         raise MissingError(
-            f"{LATENCY_STOCK} needs the program and the costs of calls on the runtime that ran"
-            f" {evidence.what} and on the stock one: etscope roofline FILES… --calibrate-calls,"
-            " and with --toolchain executorch"
+            f"{LATENCY_STOCK} needs a program without jumps, the report of what ran"
+            f" {evidence.what}, and the costs of calls there and on the stock runtime: etscope"
+            " roofline FILES… --calibrate-calls, and with --toolchain executorch"
         )
     return [[found.taken_ms(time) for time in block] for block in blocks], found
 
