@@ -31,7 +31,6 @@ from inspector.export.workspace_copy import (
     write_copy,
 )
 from inspector.units import format_bytes, plural
-from schema.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +138,7 @@ class ColleagueDialog(QDialog):
     def _failed(self, error: BaseException) -> None:
         if isinstance(error, OSError):
             why = f"{error.filename or ''}: {error.strerror or error}"
-        elif isinstance(error, FormatError):
+        elif isinstance(error, ValueError):
             why = f"a file cannot be followed far enough to be sure that no name is left. {error}"
         else:
             raise error

@@ -45,6 +45,7 @@ GONE = (  # what it has not
     "weights, inputs, outputs, logged values and lines of code; modules, tensors, source files"
     " and functions have other names, the same for the same everywhere; paths are overwritten"
 )
+_ORDER = {"etrecord": 0, "etdump": 2}
 # Parts of a payload that may hold weights or that nobody can read.
 _UNKNOWN = frozenset(("undecoded", "binary"))
 _NOBODYS = frozenset(("unreferenced", "slack"))  # overwritten so that they remain valid
@@ -79,8 +80,8 @@ def anonymise(session: Session, names: Names | None = None) -> tuple[AnonymousFi
     """
     names = Names() if names is None else names
     left = set(left_out(session))
-    # names are collected first
-    order = sorted(session.files, key=lambda file: file.kind == "etdump")
+    # a record has the names of modules, a trace none of its own
+    order = sorted(session.files, key=lambda file: _ORDER.get(file.kind, 1))
     built = {file.path: _file(session, file, names) for file in order if file.path not in left}
     counts: dict[str, int] = {}
     found: list[AnonymousFile] = []

@@ -42,7 +42,18 @@ def anonymous_record(record: RecordFile, names: Names) -> bytes:
             changes[name] = None
             continue
         changes[name] = json.dumps(_Graph(tree, names).anonymous()).encode()
+    for name in _MAPS:  # payload nodes may be called after modules
+        if name in record.archive:
+            changes[name] = _renamed(record, name, names)
     return encode(replace_members(record, changes))
+
+
+def _renamed(record: RecordFile, name: str, names: Names) -> bytes | None:
+    """Return a member with names replaced, None if it cannot be read."""
+    try:
+        return names.inside(bytes(record.read(name)))
+    except FormatError:
+        return None
 
 
 def _zero_tensors(record: RecordFile, name: str, names: Names) -> bytes:

@@ -77,11 +77,14 @@ def anonymous_workspace(
 
     Raises: FormatError if the structure of a file cannot be followed far enough to be sure
     """
-    names = Names()
-    copied: list[CopiedSession] = []
-    for number, (name, session) in enumerate(sessions, 1):
-        folder = f"session_{number}"
-        copied.append(CopiedSession(name, folder, anonymise(session, names), left_out(session)))
+    names, given = Names(), tuple(sessions)
+    # traces that are alone have names of the programs of other sessions
+    order = sorted(range(len(given)), key=lambda place: _is_without_names(given[place][1]))
+    files = {place: anonymise(given[place][1], names) for place in order}
+    copied = [
+        CopiedSession(name, f"session_{place + 1}", files[place], left_out(session))
+        for place, (name, session) in enumerate(given)
+    ]
     full = [one for one in copied if one.files]
     kept = {key: content[key] for key in _KEPT if key in content}
     kept["sessions"] = [
@@ -92,6 +95,10 @@ def anonymous_workspace(
         kept["place"] = {key: place[key] for key in ("session", "method") if key in place}
     data = json.dumps(kept, ensure_ascii=False, indent=1).encode()
     return WorkspaceCopy(f"workspace{SUFFIX}", data, tuple(full))
+
+
+def _is_without_names(session: Session) -> bool:
+    return session.program is None and session.record is None
 
 
 def write_copy(copy: WorkspaceCopy, folder: Path) -> None:

@@ -11,11 +11,17 @@ import pytest
 from inspector.check.session import check_session
 from inspector.compare.alignment import align_graphs
 from inspector.export.anonymise import anonymise, left_out
+from inspector.export.anonymise_names import Names
+from inspector.export.anonymise_record import anonymous_record
 from inspector.export.workspace_copy import anonymous_workspace, write_copy
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.files.workspace_file import workspace_sessions
 from inspector.graph.model_graph import model_graph
+from schema import etdump
+from schema.etdump import ProfileEvent
+from schema.etrecord import decode, replace_member
+from schema.etrecord.members import DELEGATES
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, session
 
@@ -128,3 +134,41 @@ def test_a_workspace_is_copied_alone(tmp_path: Path) -> None:
     assert answer.code == 2
     assert "alone" in answer.err
     assert not (tmp_path / "copy").exists()
+
+
+def _tensor_name(one: Session) -> str:
+    """Return a qualified name of a weight of the model."""
+    assert one.record is not None
+    weights = one.record.state_dict(one.record.program_names[0])
+    return next(name for name in weights if "." in name and name[0].isalpha())
+
+
+def test_a_lone_trace_before_the_program_whose_names_it_has(tmp_path: Path) -> None:
+    program = session(PORTABLE)
+    secret = _tensor_name(program)
+    event = ProfileEvent(f"kernel of {secret}", 0, 0, 1, 2, -1, None, b"")
+    (tmp_path / "lone.etdp").write_bytes(
+        etdump.encode(etdump.dump([etdump.run("Execute", [event])]))
+    )
+    lone = load_session([tmp_path / "lone.etdp"])
+    copy = anonymous_workspace({}, [("A", lone), ("B", program)])
+    assert [one.folder for one in copy.sessions] == ["session_1", "session_2"]
+    told = {path.as_posix(): data for path, _, data in copy.files}
+    assert b"kernel of " in told["session_1/run.etdp"]
+    for path, data in told.items():
+        assert secret.encode() not in data, path
+
+
+def test_maps_of_a_record_have_no_names_of_modules() -> None:
+    path = XNNPACK / "model.etrecord"
+    record = decode(path.read_bytes(), file=str(path))
+    names = Names()
+    names.qualified("secret.layer")
+    told = {"forward": {"1": {"name": "B", "delegate_map": {"p_secret_layer": [1]}}}}
+    changed = replace_member(record, DELEGATES, json.dumps(told).encode())
+    found = decode(anonymous_record(changed, names))
+    assert found.delegate_map is not None
+    (label,) = found.delegate_map["forward"][1].handles
+    assert label.startswith("p_")
+    assert len(label) == len("p_secret_layer")
+    assert "secret" not in label
