@@ -41,5 +41,6 @@ def _files(folder: Path, payload: bytes) -> dict[str, bytes]:
 
 
 def _content(path: Path, folder: Path) -> bytes:
-    """Return a file without the name of the folder, which differs from compile to compile."""
-    return path.read_bytes().replace(f"{folder}/".encode(), b"")
+    """Return a file; in a text without the name of the folder, which differs with each compile."""
+    data = path.read_bytes()
+    return data if b"\0" in data else data.replace(f"{folder}/".encode(), b"")

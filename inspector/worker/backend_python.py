@@ -1,7 +1,8 @@
 """Partitioners and backends of another interpreter, behind our interfaces.
 
-Programs go there as files; tags, settings, reasons and payloads come back as JSON and plain bytes:
-what that interpreter writes is never unpickled.
+Programs go there as files; tags, settings, reasons and payloads come back as JSON and plain bytes,
+which are never unpickled. A program that a quantizer returns is read as any `.pt2` file is:
+by torch, which may unpickle what it holds. That interpreter is as trusted as this one.
 """
 
 from __future__ import annotations

@@ -41,3 +41,17 @@ def test_flags_are_added_once_and_a_users_folder_stays() -> None:
     assert "--verbose-cycle-estimate" in flags
     own = [FLAGS, CompileSpec("debug_artifact_path", b"mine")]
     assert leaving_files(own, "folder") == own
+
+
+def test_only_texts_lose_the_name_of_the_folder() -> None:
+    places: list[bytes] = []
+
+    def run(specs: list[CompileSpec]) -> PreprocessResult:
+        (folder,) = [bytes(one.value) for one in specs if one.key == "debug_artifact_path"]
+        places.append(folder + b"/a")
+        Path(folder.decode(), "out.csv").write_bytes(b"name\n" + places[0])
+        Path(folder.decode(), "out.tosa").write_bytes(b"\x04\0\0\0" + places[0])
+        return PreprocessResult(b"payload")
+
+    result = with_kept_files("EthosUBackend", [FLAGS], run)
+    assert result.kept == {"out.csv": b"name\na", "out.tosa": b"\x04\0\0\0" + places[0]}
