@@ -137,7 +137,7 @@ def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:
 
 def _is_values(name: str) -> bool:
     path = PurePath(name)
-    return path.name in _VALUES or path.parts[0] == CALLS
+    return path.name in _VALUES or _is_call("/".join(path.parts[-2:]))
 
 
 def _walked(folder: Path, deep: int) -> Iterator[WrittenFolder]:
@@ -281,12 +281,16 @@ class _EvaluationFolder:
 def _listed(report: Path, kind: FolderKind) -> list[str] | None:
     """Return the files that a report names, None for a file of another kind.
 
-    Only plain names count, which cannot lead elsewhere.
+    Only plain names and those of calls count, which cannot lead elsewhere.
     """
     if kind is FolderKind.BISECTION:
         return [] if _read(report, dict[str, Any]) is not None else None
     found = _read(report, _Report)
-    return None if found is None else [one.path for one in found.files if _is_plain(one.path)]
+    if found is None:
+        return None
+    has_calls = not (report.parent / CALLS).is_symlink()
+    paths = [one.path for one in found.files]
+    return [one for one in paths if _is_plain(one) or (has_calls and _is_call(one))]
 
 
 _Content = TypeVar("_Content")
@@ -298,6 +302,11 @@ def _read(report: Path, kind: type[_Content]) -> _Content | None:
         return from_json(read_json(report, "the report of a job", _LARGEST), kind, str(report))
     except (OSError, FormatError, ContentError):
         return None
+
+
+def _is_call(name: str) -> bool:
+    """Return whether a file has the values of a call of a sequence."""
+    return re.fullmatch(rf"{CALLS}/[0-9]+\.pt", name) is not None
 
 
 def _is_plain(name: str) -> bool:

@@ -167,3 +167,28 @@ def test_verb_lists_and_removes_what_is_named(program: Path) -> None:
     assert run("clean", program.parent / "not there").code == 3
     table = run("table", "disk", program.parent)
     assert (table.code, "bisection" in table.out) == (0, True)
+
+
+def test_values_of_the_calls_of_a_sequence_are_values(tmp_path: Path) -> None:
+    calls = ("calls/00000.pt", "calls/00001.pt", "calls/../../mine.pt", "calls/notes.txt")
+    folder = _run(tmp_path / "net_run", 5_000, calls)
+    (folder / "calls").mkdir()
+    for name in (*calls[:2], calls[3]):
+        (folder / name).write_bytes(bytes(700))
+    (tmp_path / "mine.pt").write_bytes(b"mine")
+    (found,) = written_folders(tmp_path)
+    assert found.values_size == 5_000 + 2 * 700
+    assert removed(found, values_only=True) == 6_400
+    assert [one.name for one in (folder / "calls").iterdir()] == ["notes.txt"]
+    assert (tmp_path / "mine.pt").exists()
+
+
+def test_calls_behind_a_link_are_not_removed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "00000.pt").write_bytes(b"mine")
+    folder = _run(tmp_path / "net_run", 5_000, ("calls/00000.pt",))
+    (folder / "calls").symlink_to(elsewhere)
+    for one in written_folders(tmp_path):
+        removed(one)
+    assert (elsewhere / "00000.pt").exists()
