@@ -16,6 +16,7 @@ from inspector.tables.table import Table
 from inspector.units import Quantity
 
 _FLOAT, _ALL = "nothing quantized", "the recipe"
+_EXACT = "done, exact"  # which has no ratio of signal to noise
 _FIGURES = ("eval.snr", "eval.max_abs", "eval.mean_abs", "eval.top1")
 
 
@@ -26,7 +27,7 @@ def sensitivity_table(results: Results, units: Units = AUTOMATIC) -> Table:
     rows = [_row(one, own) for one in points]
     fields = (
         RowField("quantized alone", mono=True),
-        RowField("SNR dB", Quantity.PLAIN, missing="exact"),
+        RowField("SNR dB", Quantity.PLAIN, missing=""),
         RowField("max abs", Quantity.PLAIN, missing=""),
         RowField("mean abs", Quantity.PLAIN, missing=""),
         RowField("top-1", Quantity.SHARE, missing=""),
@@ -69,5 +70,5 @@ def _row(point: PointResult, own: Sequence[str]) -> tuple[Any, ...]:
         *(metrics.get(name) for name in (*_FIGURES, *own)),
         metrics.get("size"),
         f"--quantize-module {module}=none" if module else None,
-        point.sentence or point.status.value,
+        point.sentence or (_EXACT if metrics.get("eval.max_abs") == 0 else point.status.value),
     )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from inspector.experiments.sweeps.results import PointResult, Results, Status
+from inspector.experiments.sweeps.sensitivity import MODE, MODULES
+from inspector.tables.sensitivity import sensitivity_table
 from tests.inspector.cli_runs import run
 
 pytestmark = pytest.mark.slow
@@ -102,3 +106,23 @@ def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:
     assert "use one" in found.err
     (out / "model.etrecord").unlink()
     assert "compile it first" in run("sweep", recipe, "--sensitivity", "-o", folder).err
+
+
+def test_only_a_point_that_was_compared_is_exact() -> None:
+    def point(number: int, **more: Any) -> PointResult:
+        changes = {MODE: "none", MODULES: [f"layer{number}=int8"]}
+        return PointResult(number, f"k{number}", changes, **more)
+
+    exact: dict[str, float | None] = {"eval.snr": None, "eval.max_abs": 0.0}
+    points = (
+        point(0, status=Status.DONE, metrics=exact),
+        point(1, status=Status.FAILED, sentence="the compile failed"),
+        point(2),
+    )
+    table = sensitivity_table(Results("recipe.json", (), points, ()))
+    cells = {str(table.text(row, 0)): str(table.text(row, 1)) for row in range(table.length)}
+    states = {str(table.text(row, 0)): str(table.text(row, -1)) for row in range(table.length)}
+    assert set(cells.values()) == {""}
+    assert states["layer0"] == "done, exact"
+    assert states["layer1"] == "the compile failed"
+    assert states["layer2"] == "waiting"
