@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -351,7 +352,7 @@ def with_sublabels(
             return _time_text(graph, node, time_unit)
         if overlay == "bytes":
             size = float(graph.nbytes[node.id])
-            return "size unknown" if np.isnan(size) else format_bytes(size, size_unit)
+            return "size unknown" if math.isnan(size) else format_bytes(size, size_unit)
         return shape_text(node.values)
 
     scene = graph.scene
@@ -375,10 +376,11 @@ def _edge_labels(scene: SceneGraph, size_unit: str) -> tuple[str, ...]:
 
 def _time_text(graph: GraphScene, node: ModelNode, unit: str) -> str:
     ns = float(graph.times.node_ns[node.id])
-    if not np.isnan(ns):
-        text = format_duration(ns, float(graph.times.tick_ns[node.id]), unit)
+    if not math.isnan(ns):
+        tick_ns = float(graph.times.tick_ns[node.id])
+        text = format_duration(ns, tick_ns, unit)
         share = graph.times.share(ns)
-        known = not np.isnan(share) and ns >= float(graph.times.tick_ns[node.id])
+        known = not math.isnan(share) and ns >= tick_ns
         return f"{text} · {format_share(share)}" if known else text
     main = graph.times.part_of.get(node.id)
     if main is not None:

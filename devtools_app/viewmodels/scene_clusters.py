@@ -45,7 +45,7 @@ def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
         regions = _without_chains(_without_singles(regions))
     titles: dict[ClusterPath, str] = {}
     kinds: dict[ClusterPath, GraphRegion] = {}
-    for own in regions:
+    for own in filter(None, regions):
         _name(own, titles, kinds)
     return Clusters(tuple(_path(own) for own in regions), titles, kinds)
 
@@ -64,7 +64,7 @@ def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
     """Return the regions of each node with delegates moved into the modules that hold them."""
     common: dict[GraphRegion, Regions] = {}
     owners: dict[str, set[GraphRegion | None]] = {}
-    for own in regions:
+    for own in filter(None, regions):
         delegate, modules = _split(own)
         for module in modules:
             owners.setdefault(module.key, set()).add(delegate)
@@ -74,7 +74,7 @@ def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
         delegate: tuple(module for module in modules if len(owners[module.key]) > 1)
         for delegate, modules in common.items()
     }
-    return [_moved(own, around) for own in regions]
+    return [_moved(own, around) if own else own for own in regions]
 
 
 def _split(own: Regions) -> tuple[GraphRegion | None, Regions]:
@@ -115,27 +115,35 @@ def _without_modules(regions: Regions) -> Regions:
 
 
 def _without_singles(regions: list[Regions]) -> list[Regions]:
-    counts = Counter(_path(own[:end]) for own in regions for end in range(1, len(own) + 1))
+    counts = _counts(regions)
+
+    def kept(own: Regions, end: int) -> bool:
+        return own[end - 1].kind != MODULE or counts[_path(own[:end])] > 1
+
     return [
-        tuple(
-            region
-            for end, region in enumerate(own, 1)
-            if region.kind != MODULE or counts[_path(own[:end])] > 1
-        )
+        tuple(region for end, region in enumerate(own, 1) if kept(own, end)) if own else own
         for own in regions
     ]
 
 
+def _counts(regions: Sequence[Regions]) -> Counter[ClusterPath]:
+    """Return how many nodes each cluster holds."""
+    inside = filter(None, regions)  # a flat graph has nodes in none
+    return Counter(_path(own[:end]) for own in inside for end in range(1, len(own) + 1))
+
+
 def _without_chains(regions: list[Regions]) -> list[Regions]:
     """Drop modules that contain only one other module."""
-    counts = Counter(_path(own[:end]) for own in regions for end in range(1, len(own) + 1))
+    counts = _counts(regions)
 
     def kept(own: Regions, at: int) -> bool:
         if own[at].kind != MODULE or at + 1 == len(own) or own[at + 1].kind != MODULE:
             return True
         return counts[_path(own[: at + 1])] != counts[_path(own[: at + 2])]
 
-    return [tuple(own[at] for at in range(len(own)) if kept(own, at)) for own in regions]
+    return [
+        tuple(own[at] for at in range(len(own)) if kept(own, at)) if own else own for own in regions
+    ]
 
 
 def _name(
@@ -169,7 +177,8 @@ def branch_owner(region: GraphRegion) -> str:
 
 def _with_quantized(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
     """Put each operator with its private conversions into a separate region."""
-    signs = [quantizes(node.node.target) for node in graph.nodes]
+    known = {target: quantizes(target) for target in {node.node.target for node in graph.nodes}}
+    signs = [known[node.node.target] for node in graph.nodes]
     if not any(signs):
         return regions
     readers: list[list[int]] = [[] for _ in graph.nodes]

@@ -7,7 +7,8 @@ name it: time is never counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
-from inspector.join.links import link_block
+from inspector.join.links import Link, link_block
 from inspector.join.operator_names import is_compute
 from inspector.profile.attribution import steady_set
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.methods import time_of
-from inspector.profile.operator_rows import OperatorRow, OperatorRows, operator_rows
+from inspector.profile.operator_columns import OPERATOR, REST, BlockRows
+from inspector.profile.operator_rows import operator_rows
 from inspector.trace.blocks import trace_blocks
 from schema.objects.identity_cache import identity_cache
 
@@ -67,12 +69,13 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     if not parts:
         return no_times(len(graph.nodes))
     sums = _NodeSums(graph, join_index(session, method))
-    for row in OperatorRows(parts):
-        sums.take(row)
+    for part in parts:
+        sums.take(part)
     whole = None if session.times_with_values else time_of(session, method)
     method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")
     delegates = {index: total / runs for index, total in sums.delegates.items()}
-    return NodeTimes(sums.nodes / runs, sums.ticks, sums.part_of, delegates, method_ns, runs)
+    node_ns, ticks = np.array(sums.nodes, np.float64), np.array(sums.ticks, np.float64)
+    return NodeTimes(node_ns / runs, ticks, sums.part_of, delegates, method_ns, runs)
 
 
 def run_count(session: Session, method: str) -> int:
@@ -91,39 +94,42 @@ class _NodeSums:
     def __init__(self, graph: ModelGraph, index: JoinIndex) -> None:
         self._graph, self._index = graph, index
         self._by_step = instruction_nodes(graph)
-        self.nodes: Floats = np.full(len(graph.nodes), np.nan)
-        self.ticks: Floats = np.zeros(len(graph.nodes))
+        self.nodes = [math.nan] * len(graph.nodes)
+        self.ticks = [0.0] * len(graph.nodes)
         self.part_of: dict[int, int] = {}
         self.delegates: dict[int, float] = {}
 
-    def take(self, row: OperatorRow) -> None:
-        """Add one operator."""
-        if row.samples_ns is None or row.event is None:
-            return
-        total = float(np.nansum(row.samples_ns[row.steady]))
-        owner = row.link.delegate
-        if owner is not None:
-            self.delegates[owner] = self.delegates.get(owner, 0.0) + total
-        if row.kind == "rest" or (row.kind == "operator" and owner is not None):
-            return
-        self._spread(self._nodes(row, row.event), total, row.tick_ns)
+    def take(self, part: BlockRows) -> None:
+        """Add the operators of a block."""
+        timed = np.flatnonzero(part.timed & (part.event >= 0))
+        totals: Floats = np.nansum(part.samples[timed][:, part.steady], axis=1)
+        columns = (part.kind, part.link, part.instruction, part.events, part.tick_ns)
+        rows = zip(totals.tolist(), *(column[timed].tolist() for column in columns), strict=True)
+        for total, kind, number, step, event, tick_ns in rows:
+            link = part.links[number]
+            if link.delegate is not None:
+                self.delegates[link.delegate] = self.delegates.get(link.delegate, 0.0) + total
+            if kind == REST or (kind == OPERATOR and link.delegate is not None):
+                continue
+            called = kind == OPERATOR and self._graph.source == "program"
+            ids = self._by_step.get(step, ()) if called else self._nodes(link, step, event)
+            self._spread(ids, total, tick_ns)
 
-    def _nodes(self, row: OperatorRow, event: int) -> list[int]:
+    def _nodes(self, link: Link, step: int, event: int) -> list[int]:
         if self._graph.source == "program":
-            if row.kind == "operator":
-                return self._by_step.get(row.instruction or 0, [])
-            prefix = f"{row.link.backend}_{row.instruction}/"
-            names = tuple(prefix + name for name in row.link.payload_nodes)
+            prefix = f"{link.backend}_{step}/"
+            names = tuple(prefix + name for name in link.payload_nodes)
         else:
             names = self._index.event_nodes.get(event, ())
         return [self._graph.by_name[name] for name in names if name in self._graph.by_name]
 
-    def _spread(self, ids: list[int], total: float, tick_ns: float) -> None:
+    def _spread(self, ids: Sequence[int], total: float, tick_ns: float) -> None:
         if not ids:
             return
-        main = next((one for one in ids if is_compute(self._graph.nodes[one].node.target)), ids[0])
+        computing = (one for one in ids if is_compute(self._graph.nodes[one].node.target))
+        main = ids[0] if len(ids) == 1 else next(computing, ids[0])
         known = self.nodes[main]
-        self.nodes[main] = total if np.isnan(known) else known + total
+        self.nodes[main] = total if math.isnan(known) else known + total
         self.ticks[main] = max(self.ticks[main], tick_ns)
         self.part_of.update((one, main) for one in ids if one != main)
 

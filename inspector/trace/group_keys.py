@@ -11,11 +11,19 @@ Ints = NDArray[np.int64]
 def pack(*columns: NDArray[np.generic]) -> Ints:
     """Return one integer per row, equal if and only if all columns are."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
+    most = 0  # bound of what is packed so far
     for column in columns:
-        values, low, width = _narrow(column.astype(np.int64))
-        if int(packed.max(initial=0)) >= (1 << 62) // width:
+        values, low, width = _narrow(column.astype(np.int64, copy=False))
+        if width == 1:  # the same in all rows
+            continue
+        if most >= (1 << 62) // width:
+            most = int(packed.max(initial=0))
+        if most >= (1 << 62) // width:
             packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
-        packed = packed * width + (values - low)
+            most = len(packed)
+        packed *= width
+        packed += values - low
+        most = most * width + width - 1
     return packed
 
 

@@ -167,11 +167,15 @@ class _LayoutWork:
         self, shape: NDArray[np.float64], inside: Ints, rank: Ints, rows: Ints
     ) -> tuple[tuple[LayoutItem, ...], tuple[int, ...], tuple[Edge, ...]]:
         items: list[LayoutItem] = []
+        plain: dict[tuple[float, ...], LayoutItem] = {}  # most boxes are of a few sizes
         numbers: list[int] = inside.tolist()
-        for (width, height, left, right), number in zip(shape.tolist(), numbers, strict=True):
+        for size, number in zip(map(tuple, shape.tolist()), numbers, strict=True):
             if number == _NOT_OPEN:
-                items.append(LayoutItem(width, height, left, right))
+                if size not in plain:
+                    plain[size] = LayoutItem(*size)
+                items.append(plain[size])
                 continue
+            width, height, left, right = size
             answer = self._cache.answers[number]
             items.append(
                 LayoutItem(width, height, left, right, answer.upper, answer.lower, is_open=True)

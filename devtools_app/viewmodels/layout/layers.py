@@ -110,6 +110,11 @@ def _add_paths(problem: Problem, state: LayerRows) -> None:
     chains: dict[tuple[int, int], list[int]] = {}
     for number, (upper, upper_port, lower, lower_port, upward) in enumerate(problem.edges):
         # uses of one value share a line; edges drawn upwards keep their own
+        if _is_step(state, upper, lower) and upper_port < 0 and lower_port < 0:
+            state.above[lower].append((upper, 0.0, FLOW if flow.fed[upper] else SOURCE, 0.0))
+            state.below[upper].append((lower, 0.0, FLOW, 0.0))
+            state.paths.append([upper, lower])
+            continue
         key = (-1 - number, 0) if upward else (upper, upper_port)
         chain = chains.setdefault(key, [])
         out = attach(problem, upper, upper_port, lower_side=True)
@@ -123,6 +128,12 @@ def _add_paths(problem: Problem, state: LayerRows) -> None:
         state.paths.append(path)
         into = attach(problem, lower, lower_port, lower_side=False)
         _join(state, (path[-2], lower), (0.0 if requested > 0 else out, into), flow)
+
+
+def _is_step(state: LayerRows, upper: int, lower: int) -> bool:
+    """Return whether an edge joins boxes of neighbouring rows, as most of a long program do."""
+    boxes = upper < state.items and lower < state.items
+    return boxes and state.row_of[lower] - state.row_of[upper] == 1
 
 
 def _new_line(state: LayerRows, row: int) -> int:

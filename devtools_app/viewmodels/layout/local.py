@@ -89,8 +89,7 @@ def _framed(
     moved = np.zeros((len(problem.edges), 2))
     for part, (x, y), (items, edges) in zip(parts, corners, numbers, strict=True):
         dx, dy = indent + x, problem.head + y
-        placed = [part.router.corner(at) for at in range(len(items))]
-        boxes[items] = np.array(placed) + np.array([dx, dy])
+        boxes[items] = part.router.corners() + np.array([dx, dy])
         moved[edges] = (dx, dy)
         for edge, way in zip(edges, part.router.ways(), strict=True):
             ways[edge] = way

@@ -18,10 +18,14 @@ def components(problem: Problem) -> list[list[int]]:
     leader = list(range(total))
     for port in range(items + 1, total):  # the border holds all ports together
         leader[port] = items
+    parts = items + (total > items)
     for upper, _, lower, _, _ in problem.edges:
         a, b = _find(leader, upper), _find(leader, lower)
         if a != b:
             leader[max(a, b)] = min(a, b)
+            parts -= 1
+    if parts == 1 and items:
+        return [list(range(items))]
     _join_inputs(problem, leader)
     groups: dict[int, list[int]] = {}
     if total > items:

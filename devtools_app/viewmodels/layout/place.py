@@ -26,6 +26,8 @@ def place_rows(state: LayerRows) -> list[float]:
 
 
 def _pack(state: LayerRows, row: list[int], xs: list[float]) -> None:
+    if len(row) == 1:  # most rows of a long program: it stays in the middle
+        return
     x = 0.0
     for at, vertex in enumerate(row):
         x = x + state.apart(row[at - 1], vertex) if at else 0.0
@@ -44,9 +46,13 @@ def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
     links = state.above if down else state.below
     others = state.below if down else state.above
     for row in state.rows if down else reversed(state.rows):
-        if len(row) == 1:  # most rows of a long program
+        if len(row) == 1:
             vertex = row[0]
-            xs[vertex] = _preferred_position(links[vertex] or others[vertex], xs, xs[vertex])
+            joined = links[vertex] or others[vertex]
+            if len(joined) == 1:
+                xs[vertex] = xs[joined[0][0]] + joined[0][1]
+            else:
+                xs[vertex] = _preferred_position(joined, xs, xs[vertex])
             continue
         targets: list[float] = []
         strength: list[float] = []
@@ -118,14 +124,17 @@ def _settle(
 
 def _straighten(state: LayerRows, xs: list[float]) -> None:
     """Move each long edge to as few vertical runs as its neighbours allow."""
+    long = [path for path in state.paths if len(path) > 2]
+    if not long:
+        return
     at_row = [0] * len(xs)
     for row in state.rows:
         for at, vertex in enumerate(row):
             at_row[vertex] = at
     done: set[int] = set()
-    for path in state.paths:
+    for path in long:
         chain = path[1:-1]
-        if not chain or chain[-1] in done:
+        if chain[-1] in done:
             continue
         done.update(chain)
         _straighten_chain(state, path, xs, at_row)

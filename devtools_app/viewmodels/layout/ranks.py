@@ -23,18 +23,30 @@ def rank_items(
         pinned: items fed from outside the cluster, which stay where they are
     """
     upward = _upward(count, pairs)
-    down = [(v, u) if up else (u, v) for (u, v), up in zip(pairs, upward, strict=True)]
-    above, below = _neighbours(count, down)
-    order = _topological(count, above, below)
-    rank = [0] * count
-    for item in order:
-        lowest = rank[item] + 1
-        for reader in below[item]:
-            rank[reader] = max(rank[reader], lowest)
-    for item in reversed(order):
-        if not above[item] and below[item] and not pinned[item]:
-            rank[item] = min(rank[reader] for reader in below[item]) - 1
+    down = pairs
+    if any(upward):
+        down = [(v, u) if up else (u, v) for (u, v), up in zip(pairs, upward, strict=True)]
+    rank, fed = [0] * count, [False] * count
+    for upper, lower in _from_above(count, down):
+        fed[lower] = True
+        if rank[lower] <= rank[upper]:
+            rank[lower] = rank[upper] + 1
+    nearest: dict[int, int] = {}  # rank of the first reader of what nothing leads to
+    for upper, lower in down:
+        if not fed[upper] and not pinned[upper]:
+            nearest[upper] = min(nearest.get(upper, count), rank[lower])
+    for upper, reader in nearest.items():
+        rank[upper] = reader - 1
     return rank, upward
+
+
+def _from_above(count: int, pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """Return the pairs of an acyclic graph, those into an item before those out of it."""
+    if all(upper < lower for upper, lower in pairs):  # execution order is an order of flow
+        return sorted(pairs)
+    above, below = _neighbours(count, pairs)
+    order = _topological(count, above, below)
+    return [(item, reader) for item in order for reader in below[item]]
 
 
 def _neighbours(count: int, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.fold import (
     CHANNEL,
@@ -47,9 +51,9 @@ class RouteGrid:
 def grid(problem: Problem, state: LayerRows, xs: list[float]) -> RouteGrid:
     """Return the places of rows and columns."""
     heights = _row_heights(problem, state)
-    tops = _row_tops(problem, state, heights, xs)
+    links = [sum([len(state.below[vertex]) for vertex in row]) for row in state.rows]
+    tops = _row_tops(problem, state, heights, links, xs)
     width = max((x + right for x, right in zip(xs, state.right, strict=True)), default=0.0)
-    links = [sum(len(state.below[vertex]) for vertex in row) for row in state.rows]
     starts = break_rows(tops, heights, width, links, whole=not problem.framed)
     if len(starts) == 1:
         whole = FoldColumn(0, len(tops) - 1, 0.0, 0.0, width, 0.0)
@@ -62,12 +66,17 @@ def grid(problem: Problem, state: LayerRows, xs: list[float]) -> RouteGrid:
 def _row_heights(problem: Problem, state: LayerRows) -> list[float]:
     heights = [0.0] * len(state.rows)
     for item, row in zip(problem.items, state.row_of, strict=False):
-        heights[row] = max(heights[row], item.height)
+        if item.height > heights[row]:
+            heights[row] = item.height
     return heights
 
 
 def _row_tops(
-    problem: Problem, state: LayerRows, heights: Sequence[float], xs: Sequence[float]
+    problem: Problem,
+    state: LayerRows,
+    heights: Sequence[float],
+    links: Sequence[int],
+    xs: Sequence[float],
 ) -> list[float]:
     """Return the y of each row; ports of the upper border lie above 0."""
     tops: list[float] = []
@@ -77,7 +86,7 @@ def _row_tops(
             tops.append(-problem.head)
             continue
         tops.append(y)
-        y += height + _gap_below(state, number, xs)
+        y += height + (_gap_below(state, number, xs) if links[number] > 1 else ROW_GAP)
     if problem.bottom_ports:  # lines turn to their port directly below the last boxes
         tops[-1] = (tops[-2] + heights[-2] if len(tops) > 1 else 0.0) + _PORT_GAP
     return tops
@@ -102,28 +111,29 @@ def _folded(
     tops, heights = list(rows[0]), rows[1]
     most = max(links[start - 1] for start in starts[1:])
     room = CHANNEL + most * TRACK
-    moved = list(xs)
+    order = np.array(list(chain.from_iterable(state.rows)), np.int64)
+    first_of: list[int] = np.cumsum([0, *map(len, state.rows)]).tolist()
+    place, left, right = np.array(xs), np.array(state.left), np.array(state.right)
+    moved = place.copy()
     columns: list[FoldColumn] = []
     column_of: list[int] = []
     cursor = 0.0
     ends = [*(start - 1 for start in starts[1:]), len(tops) - 1]
     for first, last in zip(starts, ends, strict=True):
-        inside = [vertex for row in state.rows[first : last + 1] for vertex in row]
-        least = min(xs[vertex] - state.left[vertex] for vertex in inside)
-        shift_x = cursor - least
+        inside = order[first_of[first] : first_of[last + 1]]
+        shift_x = cursor - float((place[inside] - left[inside]).min())
         shift_y = room - tops[first] if first else room
-        for vertex in inside:
-            moved[vertex] = xs[vertex] + shift_x
-        right = max(moved[vertex] + state.right[vertex] for vertex in inside)
+        moved[inside] = place[inside] + shift_x
+        side = float((moved[inside] + right[inside]).max())
         bottom = tops[last] + heights[last] + shift_y
-        columns.append(FoldColumn(first, last, shift_x, shift_y, right, bottom))
+        columns.append(FoldColumn(first, last, shift_x, shift_y, side, bottom))
         column_of += [len(columns) - 1] * (last - first + 1)
-        cursor = right + 2 * CHANNEL + most * TRACK
+        cursor = side + 2 * CHANNEL + most * TRACK
     for row, column in enumerate(column_of):
         ported = row == 0 and tops[0] < 0
         tops[row] += 0.0 if ported else columns[column].shift_y
     height = max(column.bottom for column in columns) + room
-    return RouteGrid(moved, tops, heights, columns, column_of, columns[-1].right, height)
+    return RouteGrid(moved.tolist(), tops, heights, columns, column_of, columns[-1].right, height)
 
 
 @dataclass(slots=True)
@@ -146,16 +156,52 @@ class EdgeRouter:
         """Return the points of each edge from its upper to its lower end."""
         spread = self._spread()
         tracks = self._tracks()
+        sides: list[float] = self.corners()[:, 1].tolist()
         found: list[Way] = []
         for path, edge in zip(self.state.paths, self.problem.edges, strict=True):
+            if self._is_direct(path, edge) and (path[0], path[1]) not in tracks:
+                found.append(self._direct(path[0], path[1], spread, sides))
+                continue
             runs = self._runs(path, edge, spread)
             found.append(self._joined(path, runs, tracks))
         return found
 
-    def corner(self, item: int) -> tuple[float, float]:
-        """Return the upper left corner of the box of an item."""
-        x = self.grid.xs[item] - self.problem.items[item].width / 2
-        return x, self._upper_side(item)
+    def corners(self) -> NDArray[np.float64]:
+        """Return the upper left corner of the box of each item, float64[items, 2]."""
+        boxes = self.problem.items
+        row = np.array(self.state.row_of[: len(boxes)], np.int64)
+        width = np.array([box.width for box in boxes], np.float64)
+        height = np.array([box.height for box in boxes], np.float64)
+        x = np.array(self.grid.xs[: len(boxes)]) - width / 2
+        y = np.array(self.grid.tops)[row] + (np.array(self.grid.heights)[row] - height) / 2
+        return np.stack([x, y], axis=1)
+
+    def _is_direct(self, path: list[int], edge: Edge) -> bool:
+        """Return whether an edge leads down from one plain box to another in the next row."""
+        upper, upper_port, lower, lower_port, upward = edge
+        plain = upper_port < 0 and lower_port < 0 and not upward
+        return plain and len(path) == 2 and max(upper, lower) < self.state.items
+
+    def _direct(
+        self, upper: int, lower: int, spread: dict[tuple[int, int], float], sides: list[float]
+    ) -> Way:
+        """Return the way of a direct edge: down to the end of the row, and on to the box."""
+        xs, tops, heights = self.grid.xs, self.grid.tops, self.grid.heights
+        row, x = self.state.row_of[upper], xs[upper]
+        foot = tops[row] + heights[row]
+        start = tops[row] + (heights[row] + self.problem.items[upper].height) / 2
+        way: Way = [(x, foot, True)]
+        if foot - start > 1e-9:
+            way.insert(0, (x, start, False))
+        into, end = xs[lower] + spread.get((upper, lower), 0.0), sides[lower]
+        if len(way) > 1 and into == x:
+            way[-1] = (x, end, True)  # straight on
+            return way
+        head = tops[self.state.row_of[lower]]
+        if end - head > 1e-9:
+            way.append((into, head, False))
+        way.append((into, end, True))
+        return way
 
     def _runs(self, path: list[int], edge: Edge, spread: dict[tuple[int, int], float]) -> list[Run]:
         """Return the vertical runs of an edge, one a row."""
@@ -202,7 +248,7 @@ class EdgeRouter:
         found: dict[tuple[int, int], float] = {}
         xs = self.grid.xs
         for item, box in enumerate(self.problem.items):
-            if box.upper:
+            if box.upper or len(self.state.above[item]) < 2:
                 continue
             near = sorted({link[0] for link in self.state.above[item]}, key=lambda v: (xs[v], v))
             if len(near) < 2:

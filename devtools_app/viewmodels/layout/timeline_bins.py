@@ -197,7 +197,8 @@ class TimelineIndex:
 
 
 def _lanes(data: TimelineData, number: Ints) -> list[LaneIndex]:
-    ascending = (np.diff(data.lane) > 0) | ((np.diff(data.lane) == 0) & (np.diff(data.start) >= 0))
+    step = np.diff(data.lane)
+    ascending = (step > 0) | ((step == 0) & (data.start[1:] >= data.start[:-1]))
     rows = np.arange(len(data.lane))
     order = rows if ascending.all() else np.lexsort((data.start, data.lane))
     lane = data.lane[order]
