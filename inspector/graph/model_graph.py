@@ -271,7 +271,9 @@ class _Builder:
     ) -> None:
         number = len(self._nodes)
         regions = (*outer, *self._owner_region(outer, owner), *_modules(node, outer, owner))
-        outputs = tuple(self._name(prefix, name) for name in node.outputs)
+        outputs = node.outputs
+        if prefix or self._alias:
+            outputs = tuple(self._name(prefix, name) for name in outputs)
         instruction = node.attributes.get("instruction")
         self._nodes.append(
             ModelNode(
@@ -283,7 +285,7 @@ class _Builder:
                 backend=owner[1] if owner else "",
                 instruction=instruction if isinstance(instruction, int) else None,
                 weights=self._weights(node, prefix),
-                values=tuple(self._values.get(name, GraphValue(name)) for name in outputs),
+                values=tuple([self._values.get(name) or GraphValue(name) for name in outputs]),
             )
         )
         for name in outputs:
@@ -339,6 +341,8 @@ class _Builder:
 def _modules(
     node: GraphNode, outer: Iterable[GraphRegion], owner: Owner | None
 ) -> tuple[GraphRegion, ...]:
+    if not node.modules:
+        return ()
     scope = f"delegate {owner[0]}:" if owner else "".join(f"{region.key}:" for region in outer)
     found: list[GraphRegion] = []
     for frame in node.modules:

@@ -67,7 +67,10 @@ def _input_node(name: str, index: int) -> GraphNode:
 
 def node_name(plan: m.ExecutionPlan, step: int, args: m.InstructionArgs) -> str:
     """Return the name of an instruction's node."""
-    target = _target(plan, args)
+    return _name(_target(plan, args), step, args)
+
+
+def _name(target: str, step: int, args: m.InstructionArgs) -> str:
     stem = target.split("::")[-1].split(".")[0] if isinstance(args, m.KernelCall) else target
     return f"{stem}_{step}"
 
@@ -102,10 +105,11 @@ def _instruction_node(
             subgraphs = (delegate_graph_name(args.delegate_index),)
     elif isinstance(args, m.JumpFalseCall):
         facts["destination"] = args.destination_instruction
+    target = _target(plan, args)
     return GraphNode(
-        name=node_name(plan, step, args),
+        name=_name(target, step, args),
         kind=kind,
-        target=_target(plan, args),
+        target=target,
         args=_arguments(plan, args, touched, names),
         outputs=tuple(names[index] for index in touched.writes if _is_flow(plan, index)),
         attributes=MappingProxyType(facts),
@@ -127,9 +131,9 @@ def _arguments(
     found: list[Argument] = []
     for index in args.args:
         inside = [item for item in members(plan, index) if _is_flow(plan, item)]
-        if not any(item in reads for item in (index, *inside)):
+        if index not in reads and reads.isdisjoint(inside):
             continue
-        tensors = tuple(names[item] for item in inside if _carries(plan, item))
+        tensors = tuple([names[item] for item in inside if _carries(plan, item)])
         found.append(Argument("", tensors) if tensors else Argument("", (), literal(plan, index)))
     return tuple(found)
 

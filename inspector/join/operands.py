@@ -46,7 +46,9 @@ def members(plan: m.ExecutionPlan, index: int) -> tuple[int, ...]:
 
 def spread(plan: m.ExecutionPlan, args: tuple[int, ...]) -> tuple[int, ...]:
     """Return the values of some arguments, members of lists included, each once."""
-    return tuple(dict.fromkeys(item for arg in args for item in members(plan, arg)))
+    if len(args) == 1:  # a list may name a value twice
+        return tuple(dict.fromkeys(members(plan, args[0])))
+    return tuple(dict.fromkeys([item for arg in args for item in members(plan, arg)]))
 
 
 @identity_cache
@@ -103,17 +105,16 @@ def _operands(
 def _kernel_operands(plan: m.ExecutionPlan, call: m.KernelCall) -> Operands:
     if not call.args:
         return Operands((), ())
-    if operator_name(plan, call) in PART_WRITERS:
+    name = operator_name(plan, call)
+    if name in PART_WRITERS:
         return Operands(spread(plan, call.args[1:]), spread(plan, call.args[:1]))
-    if writes_in_place(plan, call):
+    if _in_place(name, call):
         return Operands(spread(plan, call.args), spread(plan, call.args[:1]))
     writes = spread(plan, call.args[-1:])
     # The out arguments precede the result too; they are not read.
-    rest = tuple(arg for arg in call.args[:-1] if arg not in writes)
-    reads = spread(plan, rest)
-    if operator_name(plan, call) in STATE_WRITERS:
-        reads = spread(plan, call.args[1:-1])
-    return Operands(tuple(item for item in reads if item not in writes), writes)
+    rest = tuple([arg for arg in call.args[:-1] if arg not in writes])
+    reads = spread(plan, call.args[1:-1] if name in STATE_WRITERS else rest)
+    return Operands(tuple([item for item in reads if item not in writes]), writes)
 
 
 def writes_in_place(plan: m.ExecutionPlan, call: m.KernelCall) -> bool:
@@ -121,7 +122,11 @@ def writes_in_place(plan: m.ExecutionPlan, call: m.KernelCall) -> bool:
 
     A call with a result lists it twice, as out argument and as return value.
     """
-    base = operator_name(plan, call).partition(".")[0]
+    return _in_place(operator_name(plan, call), call)
+
+
+def _in_place(name: str, call: m.KernelCall) -> bool:
+    base = name.partition(".")[0]
     return base.endswith("_") and len(set(call.args)) == len(call.args) > 0
 
 
