@@ -7,6 +7,8 @@ of its calls, or that counts with a clock of its own, is drawn in a lane of its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -77,17 +79,14 @@ class EventBag:
         place = {self._lane_of[key]: at for at, key in enumerate(ordered)}
         parts = sorted(self._parts, key=lambda part: place[part[0]])
         counts = [len(start) for _, start, *_ in parts]
-        lane = np.repeat(np.array([place[one] for one, *_ in parts], np.int64), counts)
-        start = _joined([part[1] for part in parts], np.float64)
-        end = _joined([part[2] for part in parts], np.float64)
-        colour = _joined([part[3] for part in parts], np.int64)
-        label = _joined([part[4] for part in parts], np.int64)
-        rows = _joined([part[5] for part in parts], np.int64)
-        # most lanes are one part, which is sorted
-        if ((start[1:] < start[:-1]) & (lane[1:] == lane[:-1])).any():
-            order = np.lexsort((start, lane))
-            start, end, colour = start[order], end[order], colour[order]
-            label, rows = label[order], rows[order]
+        numbers = [place[one] for one, *_ in parts]
+        lane = np.repeat(np.array(numbers, np.int64), counts)
+        places = _places(numbers, [part[1] for part in parts])
+        start = _put([part[1] for part in parts], places, np.float64)
+        end = _put([part[2] for part in parts], places, np.float64)
+        colour = _put([part[3] for part in parts], places, np.int64)
+        label = _put([part[4] for part in parts], places, np.int64)
+        rows = _put([part[5] for part in parts], places, np.int64)
         data = TimelineData(
             lanes=tuple(self._lanes[self._lane_of[key]] for key in ordered),
             lane=lane,
@@ -105,8 +104,36 @@ class EventBag:
 Number = TypeVar("Number", bound=np.generic)
 
 
-def _joined(parts: list[NDArray[Number]], kind: type[Number]) -> NDArray[Number]:
-    return np.concatenate(parts).astype(kind, copy=False) if parts else np.zeros(0, kind)
+def _places(lanes: Sequence[int], starts: Sequence[Floats]) -> list[Ints | slice]:
+    """Return where the events of each part go, so that those of a lane are sorted by start.
+
+    Args:
+        lanes: lane of each part, ascending
+        starts: of the events of each part
+    """
+    found: list[Ints | slice] = []
+    low = 0
+    for _, group in groupby(range(len(lanes)), key=lanes.__getitem__):
+        own = [starts[part] for part in group]
+        ends = np.cumsum([0, *map(len, own)])
+        start = own[0] if len(own) == 1 else np.concatenate(own)
+        if (start[1:] >= start[:-1]).all():
+            found += [slice(low + int(a), low + int(b)) for a, b in pairwise(ends)]
+        else:
+            place = np.empty(len(start), np.int64)
+            place[np.argsort(start, kind="stable")] = np.arange(low, low + len(start))
+            found += [place[int(a) : int(b)] for a, b in pairwise(ends)]
+        low += len(start)
+    return found
+
+
+def _put(
+    parts: Sequence[NDArray[Number]], places: Sequence[Ints | slice], kind: type[Number]
+) -> NDArray[Number]:
+    column = np.empty(sum(map(len, parts)), kind)
+    for part, place in zip(parts, places, strict=True):
+        column[place] = part
+    return column
 
 
 class RunLanes:

@@ -103,10 +103,12 @@ class _NodeSums:
         """Add the operators of a block."""
         timed = np.flatnonzero(part.timed & (part.event >= 0))
         totals: Floats = np.nansum(part.samples[timed][:, part.steady], axis=1)
-        columns = (part.kind, part.link, part.instruction, part.events, part.tick_ns)
-        rows = zip(totals.tolist(), *(column[timed].tolist() for column in columns), strict=True)
-        for total, kind, number, step, event, tick_ns in rows:
-            link = part.links[number]
+        kinds, steps = part.kind[timed].tolist(), part.instruction[timed].tolist()
+        numbers: list[int] = part.link[timed].tolist()
+        links = [part.links[number] for number in numbers]
+        events, ticks = part.events[timed].tolist(), part.tick_ns[timed].tolist()
+        rows = zip(totals.tolist(), kinds, links, steps, events, ticks, strict=True)
+        for total, kind, link, step, event, tick_ns in rows:
             if link.delegate is not None:
                 self.delegates[link.delegate] = self.delegates.get(link.delegate, 0.0) + total
             if kind == REST or (kind == OPERATOR and link.delegate is not None):

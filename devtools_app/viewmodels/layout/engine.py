@@ -169,7 +169,8 @@ class _LayoutWork:
         items: list[LayoutItem] = []
         plain: dict[tuple[float, ...], LayoutItem] = {}  # most boxes are of a few sizes
         numbers: list[int] = inside.tolist()
-        for size, number in zip(map(tuple, shape.tolist()), numbers, strict=True):
+        sizes: list[tuple[float, float, float, float]] = list(map(tuple, shape.tolist()))
+        for size, number in zip(sizes, numbers, strict=True):
             if number == _NOT_OPEN:
                 if size not in plain:
                     plain[size] = LayoutItem(*size)

@@ -114,7 +114,7 @@ def _folded(
     order = np.array(list(chain.from_iterable(state.rows)), np.int64)
     first_of: list[int] = np.cumsum([0, *map(len, state.rows)]).tolist()
     place, left, right = np.array(xs), np.array(state.left), np.array(state.right)
-    moved = place.copy()
+    moved: NDArray[np.float64] = np.array(xs)
     columns: list[FoldColumn] = []
     column_of: list[int] = []
     cursor = 0.0
