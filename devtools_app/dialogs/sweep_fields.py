@@ -45,6 +45,7 @@ class SweepForm:
         data: data set, metric and number of samples that points are evaluated on, None for none
         folder: for the files
         problem: the first thing that is wrong, empty without one
+        besides: the same without the fields that are varied
     """
 
     grid: Mapping[str, tuple[Any, ...]]
@@ -54,6 +55,7 @@ class SweepForm:
     data: EvalRequest | None = None
     folder: str = ""
     problem: str = ""
+    besides: str = ""
 
 
 class AxisRow(QWidget):
@@ -223,15 +225,15 @@ class SweepFields(QWidget):
                 grid[path] = row.chosen()
             except GridError as error:
                 problem = problem or f"{error}."
-        data = None
+        data, besides = None, ""
         if self.data.text().strip():
             fields = (self.data, self.metric_field, self.samples)
             wrong, data = data_request(*(one.text() for one in fields))
-            problem = problem or (f"{wrong}." if wrong else "")
+            besides = f"{wrong}." if wrong else ""
         folder = self.folder.text().strip()
-        problem = problem or ("" if folder else "Name a folder for the sweep.")
+        besides = besides or ("" if folder else "Name a folder for the sweep.")
         how = self.runs.value(), self.gap.isChecked(), self.workers.value()
-        return SweepForm(grid, *how, data, folder, problem)
+        return SweepForm(grid, *how, data, folder, problem or besides, besides)
 
     def _line(self, name: str, example: str) -> QLineEdit:
         field = line(name, example)

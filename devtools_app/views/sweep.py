@@ -8,10 +8,11 @@ from pathlib import Path
 from PySide6.QtWidgets import QStackedWidget
 from typing_extensions import override
 
-from devtools_app.state.requests import OpenPaths, StartSweep
+from devtools_app.state.requests import EditRecipe, OpenPaths, StartSweep
 from devtools_app.state.state import State
 from devtools_app.state.sweep_file import RESULTS
 from devtools_app.state.variant_steps import shown_variant
+from devtools_app.viewmodels.sensitivity import FloatOffer, float_offer, source_of
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -25,6 +26,8 @@ from inspector.experiments.sweeps.plan import request_of_results
 from inspector.experiments.sweeps.request import SweepRequest, requested_job
 from inspector.experiments.sweeps.results import PointResult, Results, Status, read_results
 from inspector.tables.row_order import RowOrder
+from inspector.tables.selection import Units
+from inspector.tables.sensitivity import is_sensitivity, sensitivity_table
 from inspector.tables.sweep import axes_of, first_axes, scatter, sweep_table
 
 _NOTHING = Need(
@@ -41,6 +44,8 @@ class _SweepContent:
     results: Results
     order: RowOrder
     folder: Path
+    by_module: bool = False
+    source: str = ""
 
 
 class SweepPane(PanelActions, Pane):
@@ -55,6 +60,12 @@ class SweepPane(PanelActions, Pane):
         for combo in (self.across, self.up):
             combo.activated.connect(lambda _index: self._draw())
             self.add_tool(combo)
+        self.float_button = self.add_button(
+            "Leave in float",
+            "Change the recipe so that the chosen module is not quantized; Ctrl+R recompiles",
+            self.leave_in_float,
+            right=True,
+        )
         self.open_button = self.add_button(
             "Open point", "Open the files of the chosen point", self.open_point, right=True
         )
@@ -100,9 +111,8 @@ class SweepPane(PanelActions, Pane):
         if not path or self._forming:
             self._show_form_page(state)
             return
-        self.request(
-            (path, units, self._reading), lambda: _build(Path(path), units.time, units.size)
-        )
+        self.request((path, units, self._reading), lambda: _build(Path(path), units))
+        self._show_offer()
 
     @override
     def show_result(self, result: object) -> None:
@@ -158,6 +168,8 @@ class SweepPane(PanelActions, Pane):
         self._bar.setVisible(running or not forming)
         for tool in (self.across, self.up, self.open_button, self.again_button):
             tool.setVisible(not forming)
+        by_module = self._content is not None and self._content.by_module
+        self.float_button.setVisible(not forming and by_module)
         known = shown_variant(self.state) is not None
         self.new_button.setVisible(not forming and known and not running)
         self.cancel_button.setVisible(running)
@@ -258,6 +270,23 @@ class SweepPane(PanelActions, Pane):
         self.plot.show_current(key)
         point = self._point(key)
         self.open_button.setEnabled(point is not None and bool(point.files))
+        self._show_offer()
+
+    def _offer(self) -> FloatOffer | None:
+        content = self._content
+        if content is None or not content.by_module:
+            return None
+        return float_offer(self._point(self._current), shown_variant(self.state), content.source)
+
+    def _show_offer(self) -> None:
+        self.float_button.setEnabled(self._offer() is not None)
+
+    def leave_in_float(self) -> None:
+        """Change the recipe so that the module of the chosen point is not quantized."""
+        offer = self._offer()
+        if offer is not None:
+            words = f"{offer.described}: press Ctrl+R to recompile"
+            self._ask(EditRecipe(offer.job, words))
 
     def _point(self, key: str) -> PointResult | None:
         content = self._content
@@ -286,10 +315,16 @@ class SweepPane(PanelActions, Pane):
         super().shut_down()
 
 
-def _build(path: Path, time_unit: str, size_unit: str) -> _SweepContent:
+def _build(path: Path, units: Units) -> _SweepContent:
     results = read_results(path)
-    order = RowOrder(sweep_table(results, time_unit, size_unit)).prepare()
-    return _SweepContent(results, order, path if path.is_dir() else path.parent)
+    by_module = is_sensitivity(results)
+    if by_module:
+        table = sensitivity_table(results, units)
+    else:
+        table = sweep_table(results, units.time, units.size)
+    order = RowOrder(table).prepare()
+    folder = path if path.is_dir() else path.parent
+    return _SweepContent(results, order, folder, by_module, source_of(results))
 
 
 def _note(results: Results) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
@@ -20,6 +20,7 @@ from devtools_app.state.requests import StartSweep
 from devtools_app.state.run_form import sweep_folder
 from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.recipe_texts import recipe_file
+from devtools_app.viewmodels.sensitivity import no_sensitivity, record_of
 from devtools_app.viewmodels.sweep_axes import known_times, sweep_fields
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.problem_label import problem_label
@@ -28,10 +29,15 @@ from inspector.experiments.sweeps.grid import GridError, grid_of_axes, points_of
 from inspector.experiments.sweeps.price import price_text
 from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.data_source import absolute
+from inspector.recipes.data_source import EXAMPLE, absolute
 
 _SOON_MS = 150
 _WIDEST = 860
+_BUSY = "A sweep runs already: cancel it first."
+_EACH_MODULE = (
+    "Evaluate the program with nothing quantized, with each module that has weights quantized"
+    " alone, and as the recipe has it"
+)
 _CHECKED = 200  # points that are built to find the same ones; the others are only counted
 
 
@@ -63,6 +69,9 @@ class SweepFormPage(QScrollArea):
         self._problem = problem_label()
         self.start = push_button("Start sweep", "Start the sweep", self._start)
         set_role(self.start, "primary", "true")
+        self.each_module = push_button(
+            "Quantize one module at a time", _EACH_MODULE, self._start_sensitivity
+        )
         self.results = push_button("Show results", "Show the sweep that is open", self.back.emit)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
@@ -104,6 +113,7 @@ class SweepFormPage(QScrollArea):
         self._problem.setText(found.problem)
         self._problem.setVisible(bool(found.problem))
         self.start.setEnabled(not found.problem)
+        self._offer_sensitivity(one, form)
 
     def shut_down(self) -> None:
         """Stop counting."""
@@ -113,7 +123,7 @@ class SweepFormPage(QScrollArea):
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for button in (self.start, self.results):
+        for button in (self.start, self.each_module, self.results):
             buttons.addWidget(button)
         buttons.addStretch(1)
         inner = QWidget()
@@ -149,22 +159,45 @@ class SweepFormPage(QScrollArea):
             return _Priced("", f"{error}.")
         known = known_times(self._context.jobs.history.entries, job, one.files)
         words = price_text(count, _settings(form), form.workers, known)
-        busy = self._context.jobs.sweeping.running
-        return _Priced(words, "A sweep runs already: cancel it first." if busy else "")
+        return _Priced(words, self._busy)
+
+    @property
+    def _busy(self) -> str:
+        return _BUSY if self._context.jobs.sweeping.running else ""
+
+    def _offer_sensitivity(self, one: Variant, form: SweepForm) -> None:
+        """Enable the button that quantizes one module at a time, or report why it is not."""
+        why = no_sensitivity(one) or form.besides or self._busy
+        self.each_module.setEnabled(not why)
+        self.each_module.setToolTip(why or _EACH_MODULE)
+        self.each_module.setAccessibleDescription(why or _EACH_MODULE)
 
     def _start(self) -> None:
         one, form = self._variant, self.fields.form()
         if one is None or self._priced(one, form).problem:
             return
+        grid = {name: list(values) for name, values in form.grid.items()}
+        self._ask_for(one, form, SweepRequest("", grid, _settings(form), form.workers))
+
+    def _start_sensitivity(self) -> None:
+        one, form = self._variant, self.fields.form()
+        if one is None or not self.each_module.isEnabled():
+            return
+        settings = _settings(form)
+        settings = replace(settings, data=settings.data or EXAMPLE)
+        request = SweepRequest("", {}, settings, form.workers, record=record_of(one))
+        self._ask_for(one, form, request)
+
+    def _ask_for(self, one: Variant, form: SweepForm, request: SweepRequest) -> None:
+        """Ask for a sweep over the recipe of a variant."""
         try:
             recipe = recipe_file(one)
         except OSError as error:
             self._problem.setText(f"The recipe cannot be written: {error}.")
             self._problem.show()
             return
-        grid = {name: list(values) for name, values in form.grid.items()}
-        request = SweepRequest(str(recipe), grid, _settings(form), form.workers)
-        self._context.ask(StartSweep(request, os.path.abspath(form.folder)))
+        found = replace(request, recipe=str(recipe))
+        self._context.ask(StartSweep(found, os.path.abspath(form.folder)))
 
     def _choose(self) -> None:
         if path := self._context.paths.open_folder(self, "Folder of the sweep"):

@@ -41,9 +41,8 @@ from inspector.experiments.sweeps.results import (
     Status,
     metric_of,
 )
-from inspector.experiments.sweeps.sensitivity import sensitivity_grid, weighted_modules
+from inspector.experiments.sweeps.sensitivity import recorded_modules, sensitivity_grid
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.files.load import open_bytes
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import RECORD
@@ -51,7 +50,6 @@ from inspector.recipes.data_source import EXAMPLE, absolute
 from inspector.tables.sensitivity import sensitivity_table
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
-from schema.etrecord import decode as decode_record
 from schema.etrecord import sniff
 
 
@@ -69,6 +67,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--sensitivity",
         action="store_true",
         help="instead of a grid: quantize nothing, each module alone, and what the recipe names",
+    )
+    parser.add_argument(
+        "--record",
+        default="",
+        metavar="MODEL.etrecord",
+        help="names the modules of --sensitivity; default: the one beside the recipe",
     )
     add_folder_output(
         parser, f"folder for {RESULTS} and the points; a sweep in it is resumed; required"
@@ -142,6 +146,8 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         if options.grid:
             raise CommandError("--sensitivity and --grid both name the points: use one", USAGE)
         options.data = options.data or EXAMPLE
+    elif options.record:
+        raise CommandError("--record names the modules of --sensitivity: use both", USAGE)
     elif not options.grid:
         raise CommandError("nothing to vary: use --grid FIELD=VALUE,VALUE…", USAGE)
     job, issues = known_recipe(options.recipe, own_source=True)
@@ -167,7 +173,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     )
     try:
         grid = (
-            sensitivity_grid(job, _modules(options.recipe))
+            sensitivity_grid(job, _modules(options.recipe, options.record))
             if options.sensitivity
             else _grid(options.grid)
         )
@@ -177,17 +183,20 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     return replace(plan, objectives=_objectives(options.pareto, settings)), issues
 
 
-def _modules(recipe: str) -> tuple[str, ...]:
-    """Return the modules with weights in the record of a recipe.
+def _modules(recipe: str, named: str) -> tuple[str, ...]:
+    """Return the modules with weights in a named record, else in that of a recipe.
 
-    Raises: CommandError without a record, FormatError
+    Raises: CommandError without a record, FormatError, OSError
     """
+    if named:
+        check_there(named)
+        return recorded_modules(Path(named))
     path = Path(recipe)
     record = path if path.is_file() and sniff(path.read_bytes()) else path.with_name(RECORD)
     if not record.is_file():
         words = f"--sensitivity reads the modules from {RECORD} beside the recipe"
         raise CommandError(f"{words}, which is missing: compile it first", USAGE)
-    return weighted_modules(decode_record(open_bytes(str(record)), file=str(record)))
+    return recorded_modules(record)
 
 
 def _grid(texts: Sequence[str]) -> Grid:

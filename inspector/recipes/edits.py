@@ -16,7 +16,6 @@ from inspector.recipes.compile_job import (
     QUANTIZING_MODES,
     CompileJob,
     Precision,
-    Quantization,
     Rules,
 )
 from inspector.units import plural
@@ -328,7 +327,7 @@ def _quantize_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
         known = {one: getattr(how, one) for one in ("modules", "operators", "nodes")}
         known[part] = _chosen(known[part], names, word)
         mode = how.mode or "none"
-        return replace(job, quantising=Quantization(mode, how.calibration, how.per_tensor, **known))
+        return replace(job, quantising=replace(how, mode=mode, quantizer="", **known))
 
     return change
 

@@ -47,6 +47,11 @@ def sensitivity(folder: Path, units: Units) -> Table:
     return sensitivity_table(read_results(folder), units)
 
 
+def is_sensitivity(results: Results) -> bool:
+    """Return whether the points of a sweep quantize one module at a time."""
+    return any(map(module_of, results.points))
+
+
 def module_of(point: PointResult) -> str:
     """Return the only module that a point quantizes, empty for others."""
     modules: list[str] = list(point.changes.get(MODULES) or ())

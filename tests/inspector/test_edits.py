@@ -110,6 +110,12 @@ MADE: list[tuple[str, EditTarget, CompileJob]] = [
 ]
 
 
+def test_a_module_left_in_float_keeps_how_the_rest_is_quantized() -> None:
+    how = Quantization("8da4w:group=32", "data.py:batches", True, embedding="4w")
+    changed = edit_named("quantize-none").apply(replace(BASE, quantising=how), MODULE)
+    assert changed.quantising == replace(how, modules=("blocks.0=none",))
+
+
 @pytest.mark.parametrize(("name", "target", "wanted"), MADE)
 def test_edit_makes_the_job_that_it_says(name: str, target: EditTarget, wanted: CompileJob) -> None:
     assert edit_named(name).apply(BASE, target) == wanted

@@ -104,6 +104,12 @@ def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:
     assert "expected a mode of quantization" in found.err
     found = run("sweep", recipe, "--sensitivity", "--grid", "rules.min_nodes=1,2", "-o", folder)
     assert "use one" in found.err
+    named = str(out / "model.etrecord")
+    found = run("sweep", recipe, "--record", named, "--grid", "rules.min_nodes=1", "-o", folder)
+    assert found.code == 2
+    assert "use both" in found.err
+    words = ("--sensitivity", "--record", str(tmp_path / "none.etrecord"), "-o", folder)
+    assert "none.etrecord" in run("sweep", recipe, *words).err
     (out / "model.etrecord").unlink()
     assert "compile it first" in run("sweep", recipe, "--sensitivity", "-o", folder).err
 

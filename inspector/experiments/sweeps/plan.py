@@ -12,6 +12,7 @@ from inspector.experiments.sweeps.engine import Plan
 from inspector.experiments.sweeps.grid import Grid, GridError, grid_of_axes, points_of
 from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.results import Results
+from inspector.experiments.sweeps.sensitivity import recorded_modules, sensitivity_grid
 from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.data_source import absolute
@@ -49,7 +50,11 @@ def plan_of_request(request: SweepRequest) -> Plan:
     Raises: GridError, RecipeError, FormatError, OSError
     """
     job = read_recipe(request.recipe).recipe.job
-    return plan_of(request.recipe, job, grid_of_request(request), request.settings)
+    if request.record:
+        grid = sensitivity_grid(job, recorded_modules(Path(request.record)))
+    else:
+        grid = grid_of_request(request)
+    return plan_of(request.recipe, job, grid, request.settings)
 
 
 def grid_of_request(request: SweepRequest) -> Grid:

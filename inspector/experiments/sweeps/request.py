@@ -28,6 +28,7 @@ class SweepRequest:
         settings: what is done with each point
         workers: points at once, 0 for one a processor
         points: the points themselves, instead of the combinations of a grid
+        record: ETRecord whose modules are quantized one at a time, instead of a grid
     """
 
     recipe: str
@@ -35,6 +36,7 @@ class SweepRequest:
     settings: SweepSettings = field(default_factory=SweepSettings)
     workers: int = 0
     points: tuple[Mapping[str, Any], ...] = ()
+    record: str = ""
 
 
 def axis_text(name: str, values: Sequence[Any]) -> str:
@@ -55,6 +57,7 @@ def _parts(value: object) -> list[str]:
 def sweep_command(request: SweepRequest, target: str) -> str:
     """Return the command of a sweep."""
     words = ["etscope", "sweep", request.recipe]
+    words += ["--sensitivity", f"--record={request.record}"] if request.record else []
     lines = ""
     if request.points:
         content = json.dumps([dict(one) for one in request.points], ensure_ascii=False, indent=1)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from inspector.experiments.sweeps.grid import Grid, GridError
+from inspector.files.load import open_bytes
 from inspector.join.node_index import base_operator
 from inspector.recipes.compile_job import NOT_QUANTIZED, CompileJob, Quantization
-from schema.etrecord import RecordFile
+from schema.etrecord import RecordFile, decode
 
 MODE, MODULES = "quantising.mode", "quantising.modules"
 # operators with weights, without namespace; their modules are what users quantize or leave
@@ -39,6 +41,14 @@ def weighted_modules(record: RecordFile) -> tuple[str, ...]:
             if node.module_path and name.startswith(_WEIGHTED):
                 found[node.module_path] = None
     return tuple(found)
+
+
+def recorded_modules(record: Path) -> tuple[str, ...]:
+    """Return the modules that an ETRecord computes with weights in, in their order.
+
+    Raises: FormatError, OSError
+    """
+    return weighted_modules(decode(open_bytes(str(record)), file=str(record)))
 
 
 def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
