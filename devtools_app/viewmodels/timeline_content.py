@@ -17,7 +17,13 @@ from devtools_app.viewmodels.timeline_sessions import has_run, stacked_sessions,
 from inspector.files.session import Session
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.time_range import ALL_RUNS, CLOCK
-from inspector.profile.timeline_runs import median_run, slowest_run, timeline_runs
+from inspector.profile.timeline_runs import (
+    TimelineRun,
+    median_run,
+    slowest_run,
+    timeline_runs,
+)
+from inspector.trace.blocks import trace_blocks
 
 Ints = NDArray[np.int64]
 FLAME, ALIGNED, ABSOLUTE, RUN, SESSIONS = "flame", ALL_RUNS, CLOCK, "run ", "sessions"
@@ -80,7 +86,11 @@ class TimelineContent:
 
 
 def timeline_content(
-    session: Session, method: str, chosen: str, others: Sequence[tuple[str, Session]] = ()
+    session: Session,
+    method: str,
+    chosen: str,
+    others: Sequence[tuple[str, Session]] = (),
+    row: int | None = None,
 ) -> TimelineContent:
     """Return what to draw.
 
@@ -89,11 +99,14 @@ def timeline_content(
         method: of its runs
         chosen: key of a run or arrangement; the run nearest to the median for an unknown one
         others: titles and sessions of all that are open, that session among them
+        row: of the profile, which the run shown has to have; None for any run
     """
     runs = timeline_runs(session, method)
-    choices = _choices(session, method, others)
-    known = [key for _, key in choices]
     middle = median_run(runs[:_MOST_LISTED])
+    if row is not None:
+        chosen = _run_with(session, runs, chosen or f"{RUN}{middle}", row)
+    choices = _choices(session, method, others, chosen)
+    known = [key for _, key in choices]
     if chosen not in known:
         chosen = f"{RUN}{middle}" if runs else ""
     current = next((at for at, (_, one) in enumerate(others) if one is session), 0)
@@ -123,13 +136,31 @@ def timeline_content(
     )
 
 
+def _run_with(session: Session, runs: Sequence[TimelineRun], chosen: str, row: int) -> str:
+    """Return the key of a run that has a row of the profile, the chosen one if it has."""
+    blocks = trace_blocks(session.timed_dumps).blocks
+    having = [
+        place
+        for place, run in enumerate(runs)
+        if run.first_row <= row < run.first_row + len(blocks[run.block])
+    ]
+    if not having or not chosen.startswith(RUN) or chosen in {f"{RUN}{one}" for one in having}:
+        return chosen
+    return f"{RUN}{having[median_run([runs[place] for place in having])]}"
+
+
 def _choices(
-    session: Session, method: str, others: Sequence[tuple[str, Session]]
+    session: Session, method: str, others: Sequence[tuple[str, Session]], chosen: str
 ) -> list[tuple[str, str]]:
     """Return the runs and arrangements to choose from."""
     runs = timeline_runs(session, method)
     listed = runs[:_MOST_LISTED]
     choices = [(run.label, f"{RUN}{place}") for place, run in enumerate(listed)]
+    choices += [
+        (run.label, key)
+        for place, run in enumerate(runs[_MOST_LISTED:], _MOST_LISTED)
+        if (key := f"{RUN}{place}") == chosen
+    ]
     if len(runs) > 1:
         choices += [("all runs, side by side", ALIGNED), ("all runs, one after another", ABSOLUTE)]
     if runs and sum(has_run(one, method) for _, one in others) > 1:

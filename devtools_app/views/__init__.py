@@ -99,6 +99,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),
     entry("gates", "Gates", Area.CENTRE, "gates", groups=_PROVE),
     entry("generate", "Generate", Area.CENTRE, "play", groups=_PROVE, never=_no_language_model),
+    entry("calls", "Calls", Area.CENTRE, "timeline", groups=_PROVE, never=_not_compiled),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
     entry("files", "Files", Area.LEFT, "file", action="add_files"),
     # the Overview has the findings

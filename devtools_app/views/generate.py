@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
     QScrollArea,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -33,6 +32,7 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.splitter import splitter
 from devtools_app.widgets.table_view import TableView
 from inspector.files.language_model import no_language_model
 from inspector.files.session import Session
@@ -256,21 +256,12 @@ class GenerateView(QWidget):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         room = scroll.verticalScrollBar().sizeHint().width()
         scroll.setMinimumWidth(left.minimumSizeHint().width() + room)
-        column = _splitter(Qt.Orientation.Vertical, scroll, self.times, sizes=[310, 290])
+        column = splitter(Qt.Orientation.Vertical, scroll, self.times, sizes=[310, 290])
         text = (self.output, self.plot, self.calls)
-        right = _splitter(Qt.Orientation.Vertical, *text, sizes=[240, 130, 230])
-        parts = _splitter(Qt.Orientation.Horizontal, column, right, sizes=[430, 750])
+        right = splitter(Qt.Orientation.Vertical, *text, sizes=[240, 130, 230])
+        parts = splitter(Qt.Orientation.Horizontal, column, right, sizes=[430, 750])
         parts.setStretchFactor(1, 1)
         set_job_page(self, self._pages, self._empty, job_page(bar, self._error, parts))
-
-
-def _splitter(way: Qt.Orientation, *parts: QWidget, sizes: list[int]) -> QSplitter:
-    found = QSplitter(way)
-    found.setChildrenCollapsible(False)
-    for part in parts:
-        found.addWidget(part)
-    found.setSizes(sizes)
-    return found
 
 
 def _source_name(folder: Path) -> str:

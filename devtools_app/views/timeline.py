@@ -13,6 +13,7 @@ from devtools_app.state.state import OpenSession, Place, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.timeline_content import (
     FLAME,
+    RUN,
     SESSIONS,
     TimelineContent,
     timeline_content,
@@ -65,6 +66,8 @@ class TimelinePane(CanvasImage, Pane):
         self._content: TimelineContent | None = None
         self._chosen = ""
         self._drawn_for: object = None
+        self._followed = Selection()
+        self._wanted: tuple[object, int] | None = None  # a row that the run has to have
         self._add_tools()
         self._run = self.empty.add_button("Run…", lambda: self._ask(ShowView("run")))
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -131,11 +134,24 @@ class TimelinePane(CanvasImage, Pane):
             self.show_need(_NOT_RUN if session.program is not None else _NO_TRACE)
             return
         self._run.hide()
-        chosen, method = self._chosen, state.method
+        chosen, method, row = self._chosen, state.method, self._wanted_row(state)
         others = [(_title(one), one.session) for one in state.sessions]
         several = tuple(state.sessions) if len(others) > 1 else ()
-        key = (state.open_session, state.method, chosen, several)
-        self.request(key, lambda: timeline_content(session, method, chosen, others))
+        key = (state.open_session, state.method, chosen, several, row)
+        self.request(key, lambda: timeline_content(session, method, chosen, others, row))
+
+    def _wanted_row(self, state: State) -> int | None:
+        """Return the row of an event that was selected elsewhere, whose run is shown then."""
+        selection, here = state.selection, (state.open_session, state.method)
+        if selection != self._followed:
+            self._followed = selection
+            content, event = self._content, selection.event
+            one_run = not self._chosen or self._chosen.startswith(RUN)
+            if one_run and selection.kind is SelectionKind.EVENT and event is not None:
+                drawn = content is not None and here == self._drawn_for
+                if content is None or not drawn or not content.events_of([event]):
+                    self._wanted = (here, event)
+        return self._wanted[1] if self._wanted is not None and self._wanted[0] == here else None
 
     @override
     def show_result(self, result: object) -> None:
@@ -166,7 +182,10 @@ class TimelinePane(CanvasImage, Pane):
         self.show_selection(self.state)
 
     def _run_chosen(self, _index: int) -> None:
-        self._chosen = str(self.runs.currentData())
+        self._show_run(str(self.runs.currentData()))
+
+    def _show_run(self, key: str) -> None:
+        self._chosen, self._wanted = key, None
         self.show_state(self.state)
 
     def _step_run(self, by: int) -> None:
@@ -179,8 +198,7 @@ class TimelinePane(CanvasImage, Pane):
         """Show the run that took longest."""
         content = self._content
         if content is not None and content.slowest:
-            self._chosen = content.slowest
-            self.show_state(self.state)
+            self._show_run(content.slowest)
 
     def go_to_slowest(self) -> None:
         """Select the longest call; pressed again, the next longest."""

@@ -1,4 +1,4 @@
-"""The time of each call of a generation by its position."""
+"""The time of each call of a generation or a sequence by its position."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
@@ -20,15 +20,93 @@ if TYPE_CHECKING:
 _MARGIN, _DOT, _NEAR = 10, 6.0, 12.0
 
 
-class CallPlot(Plot):
-    """A dot for each call, at the position of its token; the tooltip of a dot has its time."""
+class CallDots(Plot):
+    """A dot for each call; a click or an arrow key chooses one, a double click or Return opens it.
+
+    Only a plot with a focus policy is walked by keys.
+
+    Signals:
+        chosen(place): the user chose a dot, by its place in the plot
+        activated(place): request to open it
+    """
 
     as_table = "the calls, below it"
+    chosen = Signal(int)
+    activated = Signal(int)
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        self._current = NOTHING
+        super().__init__(theme, name)
+
+    @property
+    def current(self) -> int:
+        """Return the place of the marked dot, or NOTHING."""
+        return self._current
+
+    def show_current(self, place: int) -> None:
+        """Mark a dot, none for NOTHING."""
+        if place != self._current:
+            self._current = place
+            self.redraw()
+
+    def places(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return x and y of the dots; a subclass has them."""
+        raise NotImplementedError
+
+    def mark_current(self, chart: Chart) -> None:
+        """Draw a ring around the marked dot."""
+        x, y = self.places()
+        if 0 <= self._current < len(x):
+            wide = 2.0 if self.hasFocus() else 1.2
+            at = slice(self._current, self._current + 1)
+            chart.dots(x[at], y[at], _DOT + 8, "", ring=self.theme.palette.text, ring_width=wide)
+
+    @override
+    def is_empty(self) -> bool:
+        return not len(self.places()[0])
+
+    @override
+    def pick(self, at: QPointF) -> int:
+        x, y = self.places()
+        number = int(np.abs(x - self.value_at(at)[0]).argmin())
+        place = self.pixel_of(float(x[number]), float(y[number]))
+        return number if (place - at).manhattanLength() <= _NEAR else NOTHING
+
+    @override
+    def choose(self, number: int) -> None:
+        self.show_current(number)
+        self.chosen.emit(number)
+        self.read_out(number)
+
+    @override
+    def activate(self, number: int) -> None:
+        self.activated.emit(number)
+
+    @override
+    def step(self, by: int) -> bool:
+        place = self._current + by if self._current != NOTHING else 0
+        if not 0 <= place < len(self.places()[0]):
+            return False
+        self.choose(place)
+        return True
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        opens = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if opens and self._current != NOTHING:
+            self.activated.emit(self._current)
+        else:
+            super().keyPressEvent(event)
+
+
+class CallPlot(CallDots):
+    """A dot for each later call, at the position of its token; a line shows their growth."""
 
     def __init__(self, theme: Theme) -> None:
-        self._positions: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._positions: NDArray[np.float64] = np.zeros(0)
         self._times: NDArray[np.float64] = np.zeros(0)
         self._unit = "auto"
+        self._growth: float | None = None
         super().__init__(theme, "Time of each call by position")
         self.title.setText("time of later tokens by position")
         self.set_hint(320, 130)
@@ -36,7 +114,11 @@ class CallPlot(Plot):
         self.show_message("One dot for each token behind the first")
 
     def show_calls(
-        self, positions: NDArray[np.int64], times: NDArray[np.float64], unit: str = "auto"
+        self,
+        positions: NDArray[np.int64],
+        times: NDArray[np.float64],
+        unit: str = "auto",
+        growth: float | None = None,
     ) -> None:
         """Show other calls.
 
@@ -44,10 +126,12 @@ class CallPlot(Plot):
             positions: of their tokens
             times: in ns
             unit: how times are shown
+            growth: ns by which a call takes longer with each position, drawn as a line
 
         Shapes: both [calls]
         """
-        self._positions, self._times, self._unit = positions, times, unit
+        self._positions, self._times = positions.astype(np.float64), times
+        self._unit, self._growth, self._current = unit, growth, NOTHING
         self.note.setText(plural(len(times), "call") if len(times) else "")
         self.describe(self._description())
         self.redraw()
@@ -59,13 +143,13 @@ class CallPlot(Plot):
         return f"{plural(len(self._times), 'call')}: {ends}"
 
     @override
-    def is_empty(self) -> bool:
-        return not len(self._times)
+    def places(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self._positions, self._times
 
     @override
     def draw(self, chart: Chart) -> None:
         font = self.theme.mono(FontSize.SMALL)
-        first, last = int(self._positions[0]), int(self._positions[-1])
+        first, last = int(self._positions.min()), int(self._positions.max())
         low, high = float(self._times.min()), float(self._times.max())
         chart.set_margins(4, 4, _MARGIN, 0)
         chart.show_range((first - 0.5, last + 0.5), (0.0, 1.1 * high or 1.0))
@@ -78,13 +162,12 @@ class CallPlot(Plot):
         wide = QFontMetrics(font).horizontalAdvance("max 000.00 ms") + 12
         chart.axis("left", marks, room=wide, font=font)
         chart.axis("bottom", [(first, f"{first:,}"), (last, f"{last:,}")], font=font)
+        if self._growth is not None:
+            ends = np.array([first, last], np.float64)
+            line = self._times.mean() + self._growth * (ends - self._positions.mean())
+            chart.line(ends, line, self.theme.palette.muted, dashed=True)
         chart.dots(self._positions, self._times, _DOT, self.theme.palette.accent)
-
-    @override
-    def pick(self, at: QPointF) -> int:
-        number = int(np.abs(self._positions - self.value_at(at)[0]).argmin())
-        place = self.pixel_of(float(self._positions[number]), float(self._times[number]))
-        return number if (place - at).manhattanLength() <= _NEAR else NOTHING
+        self.mark_current(chart)
 
     @override
     def hover_text(self, number: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from inspector.files.run_calls import GENERATION
 from inspector.files.run_report import REPORT
@@ -138,12 +139,73 @@ def state_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
     return row_table(fields, rows, "changes", keys=[(row[0], row[1]) for row in rows], units=units)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CallReport:
+    """The calls of a sequence or of a generated text.
+
+    Attributes:
+        path: of the report
+        content: the report
+        generated: whether it is of a text
+    """
+
+    path: Path
+    content: Mapping[str, Any]
+    generated: bool
+
+    @property
+    def calls(self) -> Sequence[Mapping[str, Any]]:
+        """Return kind, position, tokens and ms of each call."""
+        return self.content["calls"] if self.generated else sequence_calls(self.content)
+
+    @property
+    def has_tokens(self) -> bool:
+        """Return whether the inputs of calls are tokens."""
+        given = self.content.get("calls") or ()
+        return any(one.get("tokens") is not None for one in given)
+
+    def calls_table(self, units: Units = AUTOMATIC) -> Table:
+        """Return a row per call."""
+        return (_generation_calls if self.generated else sequence_table)(self.content, units)
+
+    def times_table(self, units: Units = AUTOMATIC) -> Table:
+        """Return the times: prompt, first token, later ones."""
+        return (speed_table if self.generated else sequence_speed)(self.content, units)
+
+    def state_table(self, units: Units = AUTOMATIC) -> Table:
+        """Return what each call did to each state tensor."""
+        return state_table(self.content, units)
+
+
+_T = TypeVar("_T")
+
+
+def read_calls(folder: Path, make: Callable[[CallReport], _T]) -> _T:
+    """Return what a function makes of the report in a folder, or of a report.
+
+    Raises: FormatError for a folder without a report, and for one with other content; OSError
+    """
+    path = folder
+    if folder.is_dir():
+        generated = folder / GENERATION
+        path = generated if generated.is_file() else folder / REPORT
+    content = read_json(path, "the report of a run", _LARGEST)
+    try:
+        return make(CallReport(path, content, _is_generation(content)))
+    except (AttributeError, ArithmeticError, ValueError, KeyError, TypeError) as error:
+        raise FormatError("the report of a run", repr(error), file=str(path)) from error
+
+
+def _is_generation(content: Mapping[str, Any]) -> bool:
+    return "prefill_ms" in content
+
+
 def calls(folder: Path, units: Units) -> Table:
     """Return the calls of a sequence or a generation.
 
     Raises: FormatError for a folder without a report; OSError
     """
-    return _reported(folder, units, sequence_table, _generation_calls)
+    return read_calls(folder, lambda report: report.calls_table(units))
 
 
 def call_times(folder: Path, units: Units) -> Table:
@@ -151,7 +213,7 @@ def call_times(folder: Path, units: Units) -> Table:
 
     Raises: FormatError for a folder without a report; OSError
     """
-    return _reported(folder, units, sequence_speed, speed_table)
+    return read_calls(folder, lambda report: report.times_table(units))
 
 
 def call_state(folder: Path, units: Units) -> Table:
@@ -159,24 +221,8 @@ def call_state(folder: Path, units: Units) -> Table:
 
     Raises: FormatError for a folder without a report; OSError
     """
-    return _reported(folder, units, state_table, state_table)
+    return read_calls(folder, lambda report: report.state_table(units))
 
 
 def _generation_calls(report: Mapping[str, Any], units: Units) -> Table:
     return calls_table(report["calls"], units)
-
-
-_Make = Callable[[Mapping[str, Any], Units], Table]
-
-
-def _reported(folder: Path, units: Units, sequence: _Make, generation: _Make) -> Table:
-    """Return the table of the report in a folder, or of a report."""
-    path = folder
-    if folder.is_dir():
-        generated = folder / GENERATION
-        path = generated if generated.is_file() else folder / REPORT
-    report = read_json(path, "the report of a run", _LARGEST)
-    try:
-        return (generation if path.name == GENERATION else sequence)(report, units)
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError("the report of a run", repr(error), file=str(path)) from error

@@ -215,7 +215,7 @@ def test_the_tab_is_there_for_language_models_only(
     qtbot.waitUntil(lambda: "Not a language model" in empty.accessibleName())
     open_sample(window, qtbot, (str(exported / "model.pte"),))
     window.show_view("run")
-    assert window.centre.names[-1] == "generate"
+    assert "generate" in window.centre.names
 
 
 def test_a_generation_is_started_again_from_the_jobs(
