@@ -16,8 +16,7 @@ from runtime.backends.coreml.control import CONTROL, bind_control, enclosed
 from runtime.backends.coreml.states import with_interface
 from runtime.backends.graph import GraphBackend, Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
-from runtime.delegates.errors import DelegateError
-from runtime.errors import ErrorCode
+from runtime.backends.graph.registers import refused
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.payloads import Payload
 from schema.payloads.coreml.elements import BITS
@@ -70,7 +69,7 @@ class CoreMLBackend(GraphBackend):
             return super().engine(payload, partition)
         if "opset" not in payload.graph.attributes:
             why = f"a {payload.summary.get('model', 'model')} is shown, not run; ML programs are"
-            raise DelegateError(ErrorCode.DelegateInvalidCompatibility, why, partition=partition)
+            raise refused(why, partition)
         blocks = enclosed(payload.graph.subgraphs)
         whole = with_interface(payload, payload.graph, partition)
         table = replace(self.table, bind=partial(_bind, blocks, whole, self.table, partition))

@@ -6,8 +6,7 @@ import math
 from dataclasses import replace
 from typing import cast
 
-from runtime.delegates.errors import DelegateError
-from runtime.errors import ErrorCode
+from runtime.backends.graph.registers import refused
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads import Constant, Payload
@@ -29,11 +28,11 @@ def with_interface(payload: Payload, graph: Graph, partition: int) -> Payload:
     given, made = names[: len(inputs)], names[len(inputs) :]
     if names and (sorted(given) != sorted(inputs) or not set(made) <= set(graph.outputs)):
         why = f"the folder names {', '.join(names)}; the program has inputs {', '.join(inputs)}"
-        raise _refused(f"{why} and outputs {', '.join(graph.outputs)}", partition)
+        raise refused(f"{why} and outputs {', '.join(graph.outputs)}", partition)
     values = {**graph.values, **{name: _state(graph.values[name], partition) for name in states}}
     total = sum(values[name].constant_bytes or 0 for name in states)
     if total > _LARGEST:
-        raise _refused(f"states of {total} bytes; at most {_LARGEST} are held", partition)
+        raise refused(f"states of {total} bytes; at most {_LARGEST} are held", partition)
     zeros = tuple(_zeros(values[name]) for name in states)
     built = replace(
         graph,
@@ -56,7 +55,7 @@ def _with_target(node: GraphNode, states: tuple[str, ...]) -> GraphNode:
 def _state(value: GraphValue, partition: int) -> GraphValue:
     sizes = value.tensor.sizes if value.tensor is not None else ("?",)
     if value.tensor is None or not all(isinstance(size, int) for size in sizes):
-        raise _refused(f"state {value.name} has no fixed size", partition)
+        raise refused(f"state {value.name} has no fixed size", partition)
     nbytes = (
         math.prod(int(size) for size in sizes) * scalar_type(value.tensor.scalar_type).item_bytes
     )
@@ -66,7 +65,3 @@ def _state(value: GraphValue, partition: int) -> GraphValue:
 def _zeros(value: GraphValue) -> Constant:
     count = value.constant_bytes or 0
     return Constant(value.constant, count, INLINE, memoryview(bytes(count)))
-
-
-def _refused(reason: str, partition: int) -> DelegateError:
-    return DelegateError(ErrorCode.DelegateInvalidCompatibility, reason, partition=partition)
