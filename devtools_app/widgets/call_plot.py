@@ -164,7 +164,9 @@ class CallPlot(CallDots):
         chart.axis("bottom", [(first, f"{first:,}"), (last, f"{last:,}")], font=font)
         if self._growth is not None:
             ends = np.array([first, last], np.float64)
-            line = self._times.mean() + self._growth * (ends - self._positions.mean())
+            # as robust against a slow first call as the growth itself
+            base = np.median(self._times - self._growth * self._positions)
+            line = base + self._growth * ends
             chart.line(ends, line, self.theme.palette.muted, dashed=True)
         chart.dots(self._positions, self._times, _DOT, self.theme.palette.accent)
         self.mark_current(chart)

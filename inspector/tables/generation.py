@@ -88,12 +88,20 @@ def later_calls(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def growth(calls: Sequence[Mapping[str, Any]]) -> float:
-    """Return the ms by which a call behind the prompt takes longer with each position."""
+    """Return the ms by which a call behind the prompt takes longer with each position.
+
+    It is the median slope between calls half the sequence apart: a cold first call, which takes
+    many times as long, does not turn it around as it would a least-squares line.
+
+    Source: H. Theil (1950), the incomplete method
+    """
     later = later_calls(calls)
     places = np.array([one["position"] for one in later], dtype=np.float64)
     times = np.array([one["ms"] for one in later], dtype=np.float64)
-    spread = places - np.mean(places)
-    return float(np.sum(spread * (times - np.mean(times))) / max(np.sum(spread**2), 1e-12))
+    half = len(later) // 2
+    across, up = (values[half:] - values[: len(later) - half] for values in (places, times))
+    slopes = up[across != 0] / across[across != 0]
+    return float(np.median(slopes)) if slopes.size else 0.0
 
 
 def _fits_tone(value: object) -> str:
