@@ -98,12 +98,31 @@ JOINS = {
     "values logged": "the runs also wrote their values: their times are not the program's",
     "missing": "not in the files; it is never replaced by zero",
 }
+ESTIMATES = {
+    "cycles": "clock cycles of the accelerator for a layer, estimated by the vendor's compiler",
+    "of cycles": "the estimated cycles as a share of those of all layers",
+    "NPU cycles": "estimated cycles of computing alone",
+    "SRAM cycles": "estimated cycles of reading and writing SRAM",
+    "DRAM cycles": "estimated cycles of reading and writing DRAM",
+    "on-chip flash cycles": "estimated cycles of reading flash on the chip",
+    "off-chip flash cycles": "estimated cycles of reading flash beside the chip",
+    "access cycles": "estimated cycles of reading and writing a memory over one inference",
+    "MACs": "multiply-accumulate operations of a layer, as its hardware executes it",
+    "MAC utilization": "MACs as a share of those that the hardware does in the estimated cycles",
+    "staging": "bytes of the SRAM that a layer stages its data in",
+    "used": "bytes of the memory that are in use at the peak",
+    "activations read": "bytes of activations read from a memory in one inference",
+    "activations written": "bytes of activations written to a memory in one inference",
+    "weights read": "bytes of weights read from a memory in one inference",
+    "weights written": "bytes of weights written to a memory in one inference",
+}
 GROUPS = {
     "Times": TIMES,
     "Work": WORK,
     "Bytes": BYTES,
     "Delegation": DELEGATION,
     "Errors": ERRORS,
+    "Estimates of vendors": ESTIMATES,
     "How it is known": JOINS,
 }
 GLOSSARY = {term: text for group in GROUPS.values() for term, text in group.items()}

@@ -26,12 +26,21 @@ SAMPLES = (
     "extra/external_weights",
 )
 OF_THE_MACHINE = ("backends",)  # what is installed
+MADE_BY_TESTS = ("kernels",)  # of traces of backends that no sample has
+ESTIMATED = "backends/ethosu_m1_int8"
 PAIR = ("runs/convnet_portable", "runs/convnet_xnnpack")
 
 
 def sample(name: str) -> Session:
     """Return a sample session, its paths relative so that texts do not depend on the machine."""
     return load_session([os.path.relpath(DATA / name)])
+
+
+def files_for(table: str, folder: str = "corpus/v1.5.1/convnet_xnnpack") -> list[Path]:
+    """Return files of which a table of a method has rows."""
+    if table.startswith("vela"):
+        return [DATA / f"{ESTIMATED}{suffix}" for suffix in (".pte", ".etrecord")]
+    return [DATA / folder]
 
 
 def text_of(name: str, sessions: tuple[Session, ...]) -> str:
