@@ -66,6 +66,15 @@ class TensorSegment:
         same = self._by_sample.get(_samples(data), [])
         return next((entry for entry, other in same if _equal(other, data)), None)
 
+    def occupy(self) -> None:
+        """Give a segment of empty tensors some bytes.
+
+        The stock runtime takes a program without them for one of the time before segments.
+        """
+        if len(self.offsets) > 1 and not self.nbytes:
+            self.parts.append(bytes(self._alignment))
+            self.nbytes = self._alignment
+
     def align(self, entry: int, step: int) -> None:
         """Align the start of an entry; later entries move."""
         self._steps[entry] = math.lcm(step, self._steps.get(entry, 1))

@@ -138,6 +138,7 @@ def emit_planned(
         non_cpu=config.enable_non_cpu_memory_planning,
     )
     plans += [_constant_plan(name, value, stores) for name, value in constant_methods.items()]
+    stores.constants.occupy()
     segments = [stores.constants]
     if len(stores.states.offsets) > 1:
         segments.append(stores.states)
