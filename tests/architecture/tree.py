@@ -46,11 +46,11 @@ def _below(path: Path, folders: tuple[Path, ...]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def run_python(code: str, *, cwd: Path = ROOT) -> str:
+def run_python(code: str, *, cwd: Path = ROOT, warnings: str = "error") -> str:
     """Run code in a fresh interpreter, offscreen, warnings as errors; return what it printed."""
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
     finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", warnings, "-c", code],
         cwd=cwd,
         env=environment,
         capture_output=True,

@@ -17,7 +17,7 @@ class Empty(torch.nn.Module):
             self.register_buffer(f"none_{number}", torch.zeros(0, 3 + number))
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (torch.cat([x, getattr(self, "none_0")]), *self.buffers())
+        return (torch.cat([x, self.none_0]), *self.buffers())
 
 
 @pytest.mark.slow

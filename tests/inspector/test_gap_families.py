@@ -27,7 +27,7 @@ from tests.inspector.gap_families import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-WHOLE, PART = 20, 5
+WHOLE, PART = 12, 3
 PLANTED = 16
 NAMED = 0.85  # of the planted errors; the rest changes nothing that rounding does not
 RECURRENT = 0.95  # of the outputs of instructions

@@ -14,6 +14,7 @@ from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import QuantizerElsewhere, close_interpreters
 from inspector.worker.exporter import AnswerError, Exported
 from inspector.worker.quantize import quantize_source
+from tests.architecture.tree import run_python
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,6 +34,12 @@ class Net(torch.nn.Module):
 
 
 def test_program_quantized_elsewhere_computes_what_one_quantized_here_does() -> None:
+    # In a process of its own: the package declares a namespace that other tests declare, too.
+    run_python(f"import {__name__} as tests; tests.compare()", warnings="ignore")
+
+
+def compare() -> None:
+    """Quantize a program here and elsewhere."""
     torch.manual_seed(0)
     inputs = (torch.randn(2, 8),)
     program = torch.export.export(Net().eval(), inputs)

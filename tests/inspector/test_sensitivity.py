@@ -53,7 +53,7 @@ def last():
 """
 
 
-@pytest.mark.parametrize(("worst", "mode"), [("first", "weight-only"), ("last", "8da4w")])
+@pytest.mark.parametrize(("worst", "mode"), [("last", "8da4w")])
 def test_the_module_that_costs_most_comes_first_with_the_edit_that_leaves_it(
     tmp_path: Path, worst: str, mode: str
 ) -> None:

@@ -34,6 +34,7 @@ def test_architecture(name: str, tmp_path: Path) -> None:
     assert measured(name, tmp_path) == []
 
 
+@pytest.mark.zoo  # 24 s; make zoo and pytest -m zoo
 def test_model_without_packages_is_measured_whole(tmp_path: Path) -> None:
     assert measured("moe", tmp_path) == []
     found = read(tmp_path / "moe")
