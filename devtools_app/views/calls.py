@@ -72,7 +72,7 @@ class CallsPane(PanelActions, Pane):
         self._lists.addWidget(self.calls)
         self._lists.addWidget(self.state_changes)
         above = splitter(Qt.Orientation.Horizontal, self.plot, self.bytes, sizes=[500, 500])
-        below = splitter(Qt.Orientation.Horizontal, self._lists, self.times, sizes=[700, 340])
+        below = splitter(Qt.Orientation.Horizontal, self._lists, self.times, sizes=[610, 390])
         self.set_content(splitter(Qt.Orientation.Vertical, above, below, sizes=[260, 400]))
 
     def _connect(self) -> None:
