@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -47,7 +48,14 @@ def test_no_golden_text_is_left_over() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SESSIONS, ids=label)
-def test_tables_of_any_session_are_made_or_refused_in_a_sentence(path: Path) -> None:
+def test_tables_of_any_session_are_made_or_refused_in_a_sentence(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = cache(lambda names, reading, strict: load_session(names, reading, strict=strict))
+    monkeypatch.setattr(  # files are read once, not for each table
+        "inspector.cli.options.load_session",
+        lambda names, reading, *, strict: once(tuple(names), reading, strict),
+    )
     for name, entry in TABLES.items():
         files = (path, FOLDER) if entry.subject is TableSubject.SESSIONS else (path,)
         answer = run("table", name, *files, "--top", "20", "--format", "json")
