@@ -45,6 +45,7 @@ def test_model_without_packages_is_measured_whole(tmp_path: Path) -> None:
     assert all("–" not in cell for cell in row("moe", found))
 
 
+@pytest.mark.zoo  # 10 s; make zoo and pytest -m zoo
 def test_partitions_are_no_more_than_stock_has(tmp_path: Path) -> None:
     options = argparse.Namespace(results=tmp_path, timeout=900.0)
     assert measure(QUICK, "rnnt_joiner", options) == "done"
