@@ -16,6 +16,8 @@ from tests.compiler.coverage.inputs import core_operators, name_of
 from tests.runtime.one_op import Meta, one_operator
 from tests.runtime.operators.inputs import DTYPES, Maker
 
+pytestmark = pytest.mark.slow
+
 aten: Any = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 Call = tuple[Any, ...]

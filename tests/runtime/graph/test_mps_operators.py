@@ -19,6 +19,8 @@ from tests.runtime.graph.mps_calls import KINDS as CALLS
 from tests.runtime.graph.mps_calls import MORE, Call
 from tests.runtime.operators.inputs import Maker
 
+pytestmark = pytest.mark.slow
+
 _HEADER = struct.Struct("<I4sQQ")
 _DATATYPES = {code: number for number, (_, code) in t.DATATYPES.items() if code >= 0}
 # Sums of halves, which are exact in float32, and of floats in another order.

@@ -18,6 +18,8 @@ from schema.payloads.native import tables as t
 from tests.runtime.operators.cases import Case, all_cases
 from tests.runtime.operators.inputs import Maker
 
+pytestmark = pytest.mark.slow
+
 _CODES = {code: number for number, code in t.SCALAR_TYPES.items()}
 DTYPES = (torch.float32, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool)
 _BOUND = {torch.float16: 4e-3}
