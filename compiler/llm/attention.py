@@ -88,7 +88,7 @@ class CallPositions:
         return allowed & (context >= 0) if ring else allowed
 
     def _context(self, window: int) -> Tensor:
-        """Return the position in each slot of a cache; -1 in a ring where there is none yet.
+        """Return the position in each slot of a cache; -1 in the empty slots of a ring.
 
         Shapes: result: [context] int64
         """

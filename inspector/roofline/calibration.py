@@ -168,7 +168,14 @@ def save_calibration(found: Calibration) -> Path:
 
     Raises: OSError
     """
-    path = calibration_file(found.machine, found.torch)
+    return save_measured(calibration_file(found.machine, found.torch), found)
+
+
+def save_measured(path: Path, found: object) -> Path:
+    """Write what was measured as JSON into the cache; return the file.
+
+    Raises: OSError
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(to_json(found), indent=1)
     write_atomically(path, lambda file: file.write(text.encode()))

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inspector.files.machine import Machine, this_machine
-from inspector.roofline.calibration import calibration_folder, is_stale
+from inspector.roofline.calibration import calibration_folder, is_stale, save_measured
 from inspector.units import format_time
 from schema.errors import FormatError
-from schema.objects.atomic_file import write_atomically
-from schema.objects.codec import read_versioned, to_json
+from schema.objects.codec import read_versioned
 
 VERSION = 1
 THIS, STOCK = "this runtime", "stock runtime"
@@ -167,8 +166,4 @@ def save_costs(found: CallCosts) -> Path:
 
     Raises: OSError
     """
-    path = costs_file(found.target, found.machine)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(to_json(found), indent=1)
-    write_atomically(path, lambda file: file.write(text.encode()))
-    return path
+    return save_measured(costs_file(found.target, found.machine), found)

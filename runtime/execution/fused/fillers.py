@@ -83,10 +83,7 @@ def _copied(
 def _fill(writer: ScriptWriter, target: Any, value: Any) -> None:  # noqa: ANN401
     if not isinstance(value, ChangingScalar | int | float):
         raise UnscriptableError(f"a fill with {type(value).__name__}")
-    found = (
-        writer.scalar(value.index) if isinstance(value, ChangingScalar) else writer.constant(value)
-    )
-    writer.call("aten::fill_.Scalar", [target, found], Tensor)
+    writer.call("aten::fill_.Scalar", [target, writer.number(value)], Tensor)
 
 
 def _full(
@@ -154,10 +151,7 @@ def _arange(
     kinds = {one.kind if isinstance(one, ChangingScalar) else type(one) for one in (start, end)}
     if kinds != {int} or step != 1:
         raise UnscriptableError("a range in other steps than 1")
-    first, last = (
-        writer.scalar(one.index) if isinstance(one, ChangingScalar) else writer.constant(one)
-        for one in (start, end)
-    )
+    first, last = writer.number(start), writer.number(end)
     target = writer.target(slot.tensor)
     if resized:
         if not slot.planned:

@@ -234,6 +234,15 @@ class ScriptWriter:
             value = float(value)
         return self.constant(value)
 
+    def number(self, value: Any) -> Any:  # noqa: ANN401 - a value of the graph
+        """Return the value of a scalar, be it a constant or one that changes.
+
+        Raises: UnscriptableError if a scalar that changes has none
+        """
+        return (
+            self.scalar(value.index) if isinstance(value, ChangingScalar) else self.constant(value)
+        )
+
     def _symbol(self, symbol: ChangingScalar, kind: str) -> Any:  # noqa: ANN401 - a value of the graph
         found = self.scalar(symbol.index)
         if "float" in kind and symbol.kind is int:
@@ -251,8 +260,7 @@ class ScriptWriter:
             kind = item.kind if isinstance(item, ChangingScalar) else type(item)
             if kind is not int:
                 raise UnscriptableError(f"a list with {kind.__name__}")
-            symbolic = isinstance(item, ChangingScalar)
-            values.append(self.scalar(item.index) if symbolic else self.constant(item))
+            values.append(self.number(item))
         return self.listed(values)
 
     def _constructed(self, values: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401

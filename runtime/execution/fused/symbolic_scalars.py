@@ -82,15 +82,7 @@ def _operator(
     elif name not in _INTEGERS:
         raise UnscriptableError(name)
     operator, result = _INTEGERS.get(name) or _DIVISIONS[name]
-    return operator, result, [_integer(writer, source) for source in sources]
-
-
-def _integer(writer: ScriptWriter, source: Any) -> Any:  # noqa: ANN401 - a value of the graph
-    return (
-        writer.scalar(source.index)
-        if isinstance(source, ChangingScalar)
-        else writer.constant(source)
-    )
+    return operator, result, [writer.number(source) for source in sources]
 
 
 def _kind(source: object) -> type:
