@@ -15,8 +15,11 @@ from collections import deque
 from collections.abc import Iterable
 from functools import cache
 
-from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAccessible
+from shiboken6 import isValid
+
+from devtools_app.jobs.gui_thread import gui_thread
 
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
@@ -51,11 +54,10 @@ class Imports(QObject):
     Before that, and afterwards, whoever needs a module imports it himself.
 
     Signals:
-        arrived(name): a module is there; sent on the thread this object lives in
+        arrived(name): a module is there; sent on the GUI thread
     """
 
     arrived = Signal(str)
-    _handed_over = Signal()  # by the thread, once a screen reader looks
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +68,7 @@ class Imports(QObject):
         self._running = False
         self._slices = QTimer(self)
         self._slices.timeout.connect(self._import_next)
-        self._handed_over.connect(self._slices.start)
+        self._gui = gui_thread()
 
     def start(self, modules: Iterable[str]) -> None:
         """Begin to import modules, in this order."""
@@ -121,7 +123,7 @@ class Imports(QObject):
                 return
         with self._lock:
             self._thread = None
-        self._tell(self._handed_over)
+        self._gui.post(self, self._slices.start)  # a screen reader looks
 
     def _import_next(self) -> None:
         """Import one module on the GUI thread."""
@@ -138,11 +140,5 @@ class Imports(QObject):
         except Exception:  # noqa: BLE001 - the view that needs the module reports it
             _LOG.exception("%s cannot be imported", name)
             self._failed.add(name)
-        return self._tell(self.arrived, name)
-
-    def _tell(self, signal: SignalInstance, *values: str) -> bool:
-        try:
-            signal.emit(*values)
-        except RuntimeError:  # the Qt half of this object is gone: no receiver is left
-            return False
-        return True
+        self._gui.post(self, self.arrived.emit, name)
+        return isValid(self)

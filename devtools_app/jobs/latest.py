@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
+
+from devtools_app.jobs.gui_thread import gui_thread
 
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 2.0  # how long closing the window may wait for work that ignores its token
@@ -41,7 +43,7 @@ class Latest(QObject):
     """One slot for work in a separate thread: a new request cancels the running one.
 
     The thread ends when idle, so an idle runner has no cost and leaves
-    no thread at exit. Results are delivered on the thread this object lives in.
+    no thread at exit. Results are delivered on the GUI thread, where this object has to live.
 
     Signals:
         started(): a request was accepted
@@ -54,7 +56,6 @@ class Latest(QObject):
     ready = Signal(object)
     failed = Signal(object)
     ended = Signal()
-    _done = Signal(object, object, object)
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,7 +65,7 @@ class Latest(QObject):
         self._waiting: _Job | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._done.connect(self._deliver)
+        self._gui = gui_thread()
 
     @property
     def busy(self) -> bool:
@@ -127,12 +128,8 @@ class Latest(QObject):
     def _hand_over(self, job: _Job, result: object, error: BaseException | None) -> None:
         if job.token.is_set() or self._closed:
             return
-        try:
-            self._done.emit(job, result, error)
-        except RuntimeError:  # the Qt half of this object is gone: no receiver is left
-            _LOG.debug("%s finished after its owner", self._name)
+        self._gui.post(self, self._deliver, job, result, error)
 
-    @Slot(object, object, object)
     def _deliver(self, job: _Job, result: object, error: BaseException | None) -> None:
         if job is not self._newest or job.token.is_set():
             return

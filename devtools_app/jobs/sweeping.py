@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.jobs.history import JobHistory
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
@@ -67,8 +68,6 @@ class Sweeping(QObject):
 
     changed = Signal()
     began = Signal(str)
-    _reported = Signal(object, object)
-    _over = Signal(object)
 
     def __init__(self, history: JobHistory, parent: QObject | None = None) -> None:
         """Start without a sweep.
@@ -83,8 +82,7 @@ class Sweeping(QObject):
         self._key = ""
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._reported.connect(self._take)
-        self._over.connect(self._end)
+        self._gui = gui_thread()
 
     @property
     def running(self) -> bool:
@@ -147,7 +145,7 @@ class Sweeping(QObject):
             outcome = Outcome(Ended.FAILED, str(error))
         except Exception as error:  # noqa: BLE001 - the window goes on
             outcome = Outcome(Ended.FAILED, f"{type(error).__name__}: {error}")
-        self._over.emit(outcome)
+        self._gui.post(self, self._end, outcome)
 
     def _swept(self, request: SweepRequest, folder: Path, stop: threading.Event) -> Outcome:
         from inspector.experiments.sweeps.engine import LocalRunner, Sweep, run_to_end
@@ -171,7 +169,7 @@ class Sweeping(QObject):
                 state = SweepState(
                     str(folder), total, sweep.left, tuple(sweep.at_work()), now - began
                 )
-                self._reported.emit(state, _lines(ended))
+                self._gui.post(self, self._take, state, _lines(ended))
 
         try:
             sweep = Sweep(plan, folder, runner)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.widgets.files import Done, unreported, write_text_file
 from inspector.render.delimited import TextFormat
 
@@ -24,13 +25,11 @@ def text_format(path: Path) -> TextFormat:
 class Exports(QObject):
     """Writes files for a widget; one that cannot be written is reported in a dialog."""
 
-    _ended = Signal(object, object, object)
-
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._widget = parent
         self._running = 0
-        self._ended.connect(self._report)
+        self._gui = gui_thread()
 
     @property
     def busy(self) -> bool:
@@ -56,12 +55,8 @@ class Exports(QObject):
             write_text_file(path, write)
         except Exception as caught:  # noqa: BLE001 - reported on the GUI thread
             error = caught
-        try:
-            self._ended.emit(path, done, error)
-        except RuntimeError:  # the window is closed
-            return
+        self._gui.post(self, self._report, path, done, error)
 
-    @Slot(object, object, object)
     def _report(self, path: Path, done: Done, error: BaseException | None) -> None:
         self._running -= 1
         if error is None:

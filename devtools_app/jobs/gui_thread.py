@@ -1,0 +1,39 @@
+"""Calls from a thread to the GUI thread, whatever has become of who is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
+
+
+class GuiThread(QObject):
+    """Makes calls on the thread it was made on; lives as long as the program.
+
+    A thread that emitted a signal of the object it works for would end the process where that
+    object is destroyed meanwhile, as with a dialog that is closed.
+    """
+
+    _posted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._posted.connect(self._call, Qt.ConnectionType.QueuedConnection)
+
+    def post(self, owner: QObject, call: Callable[..., object], *values: object) -> None:
+        """Make a call from the event loop, unless its owner is destroyed until then."""
+        self._posted.emit((owner, partial(call, *values)))
+
+    @Slot(object)
+    def _call(self, posted: tuple[QObject, Callable[[], object]]) -> None:
+        owner, call = posted
+        if isValid(owner):
+            call()
+
+
+@cache
+def gui_thread() -> GuiThread:
+    """Return the one of the program; called on the GUI thread first."""
+    return GuiThread()

@@ -1,0 +1,59 @@
+"""Results of threads meet the death of who asked for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# In a process of its own, since what is looked for ends it. The fast switch of threads makes
+# 2 of 3 such processes end within 1,500 rounds where threads emit signals of what dies.
+DYING_OWNERS = """
+import random, sys, time
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+import shiboken6
+from devtools_app.jobs.latest import Latest
+from devtools_app.jobs.imports import Imports
+
+sys.setswitchinterval(1e-6)
+app = QCoreApplication([])
+arrived = []
+for turn in range(3000):
+    owner = QObject()
+    runners = [Latest("dying", owner) for _ in range(3)]
+    for runner in runners:
+        runner.ready.connect(arrived.append)
+        runner.submit(lambda _token: turn)
+    imports = Imports(owner)
+    imports.start(["json", "csv"])
+    end = time.perf_counter() + random.random() * 3e-4
+    while time.perf_counter() < end:
+        pass
+    if turn % 2:
+        shiboken6.delete(owner)
+    else:
+        owner.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    del owner, runners, runner, imports
+    if turn % 100 == 0:
+        app.processEvents()
+app.processEvents()
+print(len(arrived))
+"""
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+def test_a_thread_may_end_while_its_owner_dies() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", DYING_OWNERS],
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.strip() == "0"  # who is gone hears of nothing
