@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton
+from PySide6.QtWidgets import QMenu, QToolButton
 from typing_extensions import override
 
 from devtools_app.state.requests import ShowStatus
@@ -16,20 +16,16 @@ from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
 from devtools_app.viewmodels.graph_trace import Highlight
 from devtools_app.viewmodels.layout.engine import LayoutCache
-from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.opened_boxes import boxes_scope
 from devtools_app.viewmodels.pair_scene import DrawnPair
-from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.scene_search import (
-    delegate_item,
     graph_note,
     graph_title,
-    selected_nodes,
-    whole_delegate,
 )
 from devtools_app.views.edit_marks import EditMarks
 from devtools_app.views.graph_beside import MODE, GraphBeside
-from devtools_app.views.graph_boxes import Boxes, GraphBoxes
+from devtools_app.views.graph_boxes import GraphBoxes
+from devtools_app.views.graph_drawing import GraphDrawing
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
 from devtools_app.views.graph_need import NO_GRAPH, needs
@@ -40,8 +36,6 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.graph_canvas import GraphCanvas
-from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
-from devtools_app.widgets.image import save_image
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, graph_names
@@ -60,18 +54,13 @@ class GraphPane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Graph")
-        self.canvas = GraphCanvas(context.theme.canvas)
         self._cache = LayoutCache()
-        self._drawn: DrawnGraph | None = None
-        self._pair: DrawnPair | None = None
         self.beside = GraphBeside(self.theme, self)
-        self._area = QStackedWidget()
-        self._area.addWidget(self.canvas)
-        self._area.addWidget(self.beside.view)
-        self._name = COMPILED
+        self.drawing = GraphDrawing(self.theme, self.beside.view, COMPILED)
+        self.canvas = self.drawing.canvas
         self._flat = False
         self._shown_graph = ("", "", "")  # session, method, graph
-        self.boxes = GraphBoxes(self.store, self._boxes, self._scope)
+        self.boxes = GraphBoxes(self.store, lambda: self.drawing.boxes, self._scope)
         self.focus = GraphFocus(self._shown, self)
         self.search = GraphSearch(self.store, self)
         self.tables = GraphTables(context, self)
@@ -80,7 +69,7 @@ class GraphPane(Pane):
         self._shown_selection: tuple[Selection, object] | None = None
         self._edits = EditMarks(self)
         self._add_tools()
-        self.set_content(self.tables.around(self._area))
+        self.set_content(self.tables.around(self.drawing))
         self._connect()
 
     def _add_tools(self) -> None:
@@ -136,7 +125,13 @@ class GraphPane(Pane):
         self._steps = (back, ahead)
         self.add_keys("F3", lambda: self._step(1))
         self.add_keys("Shift+F3", lambda: self._step(-1))
-        self.add_button("", "Show the whole graph (Space)", self._fit, icon="fit", right=True)
+        self.add_button(
+            "",
+            "Show the whole graph (Space)",
+            lambda: self.drawing.front.fit(),
+            icon="fit",
+            right=True,
+        )
         self._show_matches()
 
     def _connect(self) -> None:
@@ -168,7 +163,7 @@ class GraphPane(Pane):
 
     def _mark_edits(self) -> None:
         """Mark the nodes that the edits of the recipe are about."""
-        self.canvas.set_edited(self._edits.of(self.state, self._name))
+        self.canvas.set_edited(self._edits.of(self.state, self.drawing.name))
 
     @override
     def shut_down(self) -> None:
@@ -190,29 +185,31 @@ class GraphPane(Pane):
     def show_session(self, session: Session, state: State) -> None:
         """Show the method, overlay and selection of a state."""
         names = graph_names(session, state.method)
-        if self._name not in names:
-            self._name = names[0]
-        self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
+        if self.drawing.name not in names:
+            self.drawing.name = names[0]
+        self.graphs.show_choices([(graph_title(name), name) for name in names], self.drawing.name)
         self.graphs.setVisible(len(names) > 1)
         self._mark_edits()
         self.fit_tools()
-        self.beside.show_choices(state, self._name)
+        self.beside.show_choices(state, self.drawing.name)
         if self._request_pair(session, state):
             return
         gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
         units = (shown_overlay(state), state.units.time, state.units.size)
         former = held_to(state) if state.overlay == CHANGE else None
-        shown = (state.current, state.method, self._name)
+        shown = (state.current, state.method, self.drawing.name)
         if shown != self._shown_graph:
             self._shown_graph = shown
             self.focus.reset()
         self.whole.setVisible(self.focus.part is not None)
         self.fit_tools()
-        look = GraphSettings(self._name, self._flat, units, gap, former, self.focus.part)
+        look = GraphSettings(self.drawing.name, self._flat, units, gap, former, self.focus.part)
         expanded = self.boxes.of(state)
         self.request(
             (state.open_session, state.method, look, expanded),
-            lambda: build_graph(session, state.method, look, expanded, self._drawn, self._cache),
+            lambda: build_graph(
+                session, state.method, look, expanded, self.drawing.one, self._cache
+            ),
         )
 
     def _request_pair(self, session: Session, state: State) -> bool:
@@ -220,30 +217,28 @@ class GraphPane(Pane):
         other = self.beside.other(state)
         if other is None:
             return False
-        sources = (session, self._name), (other[0].session, other[1])
+        sources = (session, self.drawing.name), (other[0].session, other[1])
         expanded = self.boxes.of(state)
         self.request(
-            (state.open_session, other, state.method, self._name, expanded),
+            (state.open_session, other, state.method, self.drawing.name, expanded),
             lambda: self.beside.build(sources, state.method, expanded),
         )
         return True
 
     def _show_pair(self, drawn: DrawnPair) -> None:
-        titles = self.beside.titles(self.state, self._name)
+        titles = self.beside.titles(self.state, self.drawing.name)
         if titles is None:
             return
-        same = self._pair is not None and self._pair.union is drawn.union
-        self._drawn, self._pair = None, drawn
+        new = self.drawing.show_pair(drawn)
         self.beside.show_pair(drawn, titles, self.boxes.take_anchor())
-        self._area.setCurrentWidget(self.beside.view)
         self.show_content()
-        self._follow_drawing(drawn.pair.alignment.old, same=same)
+        self._follow_drawing(drawn.pair.alignment.old, new=new)
         self._show_note()
 
-    def _follow_drawing(self, graph: ModelGraph, *, same: bool) -> None:
+    def _follow_drawing(self, graph: ModelGraph, *, new: bool) -> None:
         """Search, list and select in what was drawn."""
-        if not same:
-            self.search.set_graph(self._graph)
+        if new:
+            self.search.set_graph(self.drawing.graph)
         if self.state.session is not None:
             shown = (self.state.session, self.state.method, graph, self.state.units)
             self.tables.show(Tabled(*shown))
@@ -251,9 +246,7 @@ class GraphPane(Pane):
         self.show_selection(self.state)
 
     def _clear(self, need: Need) -> None:
-        self._drawn = self._pair = None
-        self.beside.view.clear()
-        self.canvas.set_graph(None)
+        self.drawing.clear()
         self.show_need(need, tools=need is not NO_SESSION and self.graphs.count() > 1)
 
     @override
@@ -262,26 +255,18 @@ class GraphPane(Pane):
         if isinstance(result, DrawnPair):
             self._show_pair(result)
             return
-        self._pair = None
-        self._area.setCurrentWidget(self.canvas)
         if not isinstance(result, DrawnGraph):
             self._clear(NO_GRAPH)
             self.forget()
             return
-        before, self._drawn = self._drawn, result
-        same = before is not None and before.graph is result.graph
+        before = self.drawing.one
+        new = self.drawing.show_one(result, self.boxes.take_anchor(), self._shown_graph)
         if before is None or before.overlay is not result.overlay:
-            self.canvas.set_overlay(result.overlay)  # first: the legend takes room
-            if text := unmatched(self.state.session, result.look.overlay[0], result.graph):
+            text = unmatched(self.state.session, result.look.overlay[0], result.graph)
+            if text:
                 self.context.ask(ShowStatus(text))
-        if same and before is not None and before.scene is not result.scene:
-            self.canvas.update_scene(result.placed)
-        else:
-            self.canvas.set_graph(
-                result.placed, self.boxes.take_anchor(), subject=self._shown_graph
-            )
         self.show_content()
-        self._follow_drawing(result.graph.graph, same=same)
+        self._follow_drawing(result.graph.graph, new=new)
 
     def _show_note(self) -> None:
         self.note.setText(self._note())
@@ -290,35 +275,23 @@ class GraphPane(Pane):
         found, trace = self.search.found, self.focus.trace
         if trace is not None:
             return trace.words
-        if self._pair is not None:
+        if self.drawing.pair is not None:
             return self.beside.note() if found is None else f"{len(found):,} found"
-        if self._drawn is None:
+        if self.drawing.graph is None:
             return ""
-        words = graph_note(self._drawn.graph, self._name, found, self.state.selection.node)
+        words = graph_note(self.drawing.graph, self.drawing.name, found, self.state.selection.node)
         return f"a part: {words}" if self.focus.part is not None else words
 
     # -- opened boxes ----------------------------------------------------------------------
 
     def _scope(self, state: State) -> str:
-        mode = f"{self._name} {MODE} {self.beside.key}" if self.beside.key else self._name
+        mode = (
+            f"{self.drawing.name} {MODE} {self.beside.key}"
+            if self.beside.key
+            else self.drawing.name
+        )
         mode += _PART if self.focus.part is not None else ""
         return boxes_scope(state.scope, mode, self._flat)
-
-    def _boxes(self) -> Boxes | None:
-        placed = self._placed
-        return None if placed is None else Boxes(placed, self._front.selected_item)
-
-    @property
-    def _placed(self) -> Placed | None:
-        shown = self._pair or self._drawn
-        return None if shown is None else shown.placed
-
-    @property
-    def _front(self) -> GraphCanvas:
-        return self.canvas if self._pair is None else self.beside.view.canvases[0]
-
-    def _fit(self) -> None:
-        self._front.fit()
 
     def reveal(self) -> None:
         """Open the boxes around the node that is selected."""
@@ -326,13 +299,7 @@ class GraphPane(Pane):
 
     def _selected_node(self) -> int:
         """Return the number in the drawing of the node that is selected, or NOTHING."""
-        if self._pair is not None:
-            return self.beside.view.place_of(0, self.state.selection.node)
-        content = self._drawn
-        if content is None:
-            return NOTHING
-        names = selected_nodes(content.graph, self.state.selection, content.index, self._name)
-        return content.scene.index[names[0]] if names else NOTHING
+        return self.drawing.node_of(self.state.selection)
 
     def _toggle_flat(self) -> None:
         self._flat = not self._flat
@@ -340,107 +307,46 @@ class GraphPane(Pane):
         self.show_state(self.state)
 
     def _graph_chosen(self, _index: int) -> None:
-        self._name = str(self.graphs.currentData())
+        self.drawing.name = str(self.graphs.currentData())
         self.show_state(self.state)
 
     # -- selection -------------------------------------------------------------------------
 
+    def _choose(self, selection: Selection | None) -> None:
+        """Take over what was selected in the drawing, where it is marked already."""
+        if selection is not None:
+            self._own_selection = selection
+            self.select(selection)
+
     def _node_chosen(self, name: str) -> None:
-        content = self._drawn
-        if content is None:
-            return
-        if not name:
-            self.select(Selection())
-            return
-        node = content.graph.graph.nodes[content.scene.index[name]]
-        self._own_selection = Selection(
-            SelectionKind.NODE,
-            self.state.method,
-            self._name,
-            node.name,
-            instruction=node.instruction,
-            delegate=node.delegate,
-        )
-        self.select(self._own_selection)
+        self._choose(self.drawing.chosen_node(name, self.state.method))
 
     def _pair_node_chosen(self, side: int, name: str) -> None:
-        """Select a node of the pair; what the session in front lacks is only marked."""
-        view = self.beside.view
-        own = name if side == 0 else view.node_at(0, view.place_of(1, name))
-        if own or not name:
-            self._own_selection = Selection()
-            if own:
-                where = (self.state.method, self._name, own)
-                self._own_selection = Selection(SelectionKind.NODE, *where)
-            self.select(self._own_selection)
+        self._choose(self.drawing.chosen_beside(side, name, self.state.method))
 
     def _cluster_chosen(self, path: object) -> None:
-        content = self._drawn
-        if content is None or not isinstance(path, tuple):
-            return
-        region = content.graph.clusters.regions.get(path)
-        if region is not None and region.delegate is not None:
-            self._own_selection = Selection(
-                SelectionKind.DELEGATE, self.state.method, delegate=region.delegate
-            )
-            self.select(self._own_selection)
+        self._choose(self.drawing.chosen_box(path, self.state.method))
 
     @override
     def show_selection(self, state: State) -> None:
-        if self._pair is not None:
-            self._show_pair_selection(state)
-            return
-        content = self._drawn
-        mark = (state.selection, content)
-        if content is None or mark == self._shown_selection:
+        drawn = self.drawing.pair or self.drawing.one
+        mark = (state.selection, drawn)
+        if drawn is None or mark == self._shown_selection:
             return
         self._shown_selection = mark
-        self._show_note()
         self._end_highlight()
+        self._show_note()
         self.tables.mark(state.selection.node)
-        own = state.selection == self._own_selection
-        self._own_selection = None
-        names = selected_nodes(content.graph, state.selection, content.index, self._name)
+        own, self._own_selection = state.selection == self._own_selection, None
         self.reveal_button.setEnabled(self.boxes.hide(self._selected_node()))
-        if own:
-            return
-        if self._mark_delegate(state.selection, names):
-            return
-        self.canvas.set_selected(names[0] if names else "")
+        if not own:
+            self.drawing.mark(state.selection)
 
     def _end_highlight(self) -> None:
         """End a highlight whose nodes the selection has left."""
         trace = self.focus.trace
         if trace is not None and self._selected_node() not in trace.nodes:
             self.focus.clear()
-
-    def _show_pair_selection(self, state: State) -> None:
-        mark = (state.selection, self._pair)
-        if mark == self._shown_selection:
-            return
-        self._shown_selection = mark
-        self._end_highlight()
-        own, self._own_selection = state.selection == self._own_selection, None
-        node = self._selected_node()
-        self.reveal_button.setEnabled(self.boxes.hide(node))
-        if not own:
-            self.beside.view.mark(node)
-
-    def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
-        """Mark a selected delegate; a selected delegate call marks all of its nodes."""
-        content = self._drawn
-        if content is None:
-            return False
-        delegate = selection.delegate if selection.kind is SelectionKind.DELEGATE else None
-        if delegate is None:
-            delegate = whole_delegate(content.graph, names)
-        item = None if delegate is None else delegate_item(content.graph, content.placed, delegate)
-        if item is None:
-            return False
-        blocked = self.canvas.blockSignals(True)
-        self.canvas.select_item(item)
-        self.canvas.blockSignals(blocked)
-        return True
 
     # -- search ----------------------------------------------------------------------------
 
@@ -450,31 +356,17 @@ class GraphPane(Pane):
 
     def step(self, by: int) -> bool:
         """Select the next or previous node in program order; return whether there was one."""
-        front = self._front
-        if front.placed is None:
-            return False
-        item = in_order(front.placed, front.selected_item, by)
-        if item == NOTHING:
-            return False
-        front.select_item(item)
-        return True
+        return self.drawing.step(by)
 
     def _search_left(self) -> None:
         if self.search.found:
             self._step(1)
         else:
-            self._front.setFocus()
+            self.drawing.front.setFocus()
 
     def _matches_changed(self) -> None:
-        for canvas in (self.canvas, *self.beside.view.canvases):
-            canvas.set_found(self.search.found)
+        self.drawing.set_found(self.search.found)
         self._show_matches()
-
-    @property
-    def _graph(self) -> GraphScene | None:
-        if self._pair is not None:
-            return self._pair.union.scene
-        return None if self._drawn is None else self._drawn.graph
 
     def _show_matches(self) -> None:
         for button in self._steps:
@@ -482,12 +374,12 @@ class GraphPane(Pane):
         self._show_note()
 
     def _step(self, by: int) -> None:
-        graph = self._graph
+        graph = self.drawing.graph
         self._match = self.search.after(self._current_match(), by)
         if graph is None or not self._match:
             return
         node = graph.scene.index[self._match]
-        if self._pair is not None:
+        if self.drawing.pair is not None:
             view = self.beside.view
             own = view.node_at(0, node)
             self._pair_node_chosen(0 if own else 1, own or view.node_at(1, node))
@@ -500,22 +392,20 @@ class GraphPane(Pane):
 
     def _current_match(self) -> str:
         """Return the name of the node to search on from."""
-        if self._pair is not None:
+        if self.drawing.pair is not None:
             return self._match
-        return self.state.selection.node if self.state.selection.graph == self._name else ""
+        return self.state.selection.node if self.state.selection.graph == self.drawing.name else ""
 
     # -- highlight and parts ---------------------------------------------------------------
 
     def _shown(self) -> ShownGraph | None:
-        graph, placed = self._graph, self._placed
+        graph, placed = self.drawing.graph, self.drawing.placed
         if graph is None or placed is None:
             return None
-        return ShownGraph(graph, placed, self._front.selected_item, self.search.found)
+        return ShownGraph(graph, placed, self.drawing.front.selected_item, self.search.found)
 
     def _highlight(self, trace: Highlight | None) -> None:
-        nodes = None if trace is None else trace.nodes
-        for canvas in (self.canvas, *self.beside.view.canvases):
-            canvas.set_lit(nodes if canvas.placed is not None else None)
+        self.drawing.set_lit(None if trace is None else trace.nodes)
         self._show_note()
 
     def _part_chosen(self) -> None:
@@ -530,7 +420,7 @@ class GraphPane(Pane):
     # -- tables ----------------------------------------------------------------------------
 
     def _row_chosen(self, node: str) -> None:
-        where = (self.state.method, self._name, node)
+        where = (self.state.method, self.drawing.name, node)
         self.select(Selection(SelectionKind.NODE, *where))
 
     def export_to(self, path: Path, done: Done = unreported) -> bool:
@@ -544,10 +434,7 @@ class GraphPane(Pane):
 
         Raises: OSError if the file cannot be written
         """
-        if self._pair is not None:
-            save_image(self.beside.view, path)
-            return
-        self.canvas.render_whole(path)
+        self.drawing.save(path)
 
 
 SPEC = ViewSpec("graph", "Graph", Area.CENTRE, GraphPane, "graph", needs=needs)
