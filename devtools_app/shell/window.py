@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QPoint, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.actions.commands import Commands
@@ -18,7 +18,6 @@ from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.imports import Imports
 from devtools_app.jobs.window_jobs import WindowJobs
-from devtools_app.sample_data import MODULE
 from devtools_app.sessions.opening import Load, load_later
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.selection_sync import SelectionSync
@@ -27,12 +26,14 @@ from devtools_app.shell.arrangements import Arrangements
 from devtools_app.shell.below_panels import BelowPanels
 from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
+from devtools_app.shell.enabled_actions import check_groups, enable_actions, offer_sample
 from devtools_app.shell.file_drop import Dropping
 from devtools_app.shell.focus_areas import FocusAreas
 from devtools_app.shell.fold_bar import FoldBar
 from devtools_app.shell.job_line import JobLine, follow_recompiling
 from devtools_app.shell.layouts import GroupLayouts
 from devtools_app.shell.menus import Menus
+from devtools_app.shell.middle_pages import MiddlePages
 from devtools_app.shell.node_panel import FollowingPanel
 from devtools_app.shell.notices import Notices
 from devtools_app.shell.panel_buttons import PanelButtons
@@ -46,8 +47,7 @@ from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
-from devtools_app.state.tab_groups import TabGroup, with_group_of_view
-from devtools_app.state.variant_steps import shown_variant
+from devtools_app.state.tab_groups import with_group_of_view
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, ViewContext, ViewSpec, tabs_of
 from devtools_app.widgets.files import PathChooser
@@ -55,11 +55,6 @@ from devtools_app.widgets.log_panel import LogStore
 from devtools_app.widgets.message_strip import MessageStrip
 
 _FIRST_SIZE = (1280, 800)
-_GROUP_ACTIONS = {
-    TabGroup.LOOK: "look",
-    TabGroup.CHANGE: "change_program",
-    TabGroup.PROVE: "prove",
-}
 _RECIPE = "recipe"  # the view that has the edits
 _EDITS_BELOW = 60  # pixels below the tabs of the views
 
@@ -143,8 +138,7 @@ class MainWindow(QMainWindow):
         below = (view for view in views if view.area is Area.BOTTOM)
         self.fold_bar = FoldBar(theme, below)
         self.bound = Actions(self, theme, self.commands.handlers())
-        self._start_requested = False
-        self._without_session = False  # a view was asked for that needs none
+        offer_sample(self.bound)
         self._build_middle()
         self._build_panels(views)
         self.menus = self._build_menus()
@@ -166,9 +160,7 @@ class MainWindow(QMainWindow):
             for name in ("open", "open_folder", "compile", "sample", "tour")
         }
         self._start_page = StartPage(self.theme, offers, self.controller.open)
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self._start_page)
-        self._pages.addWidget(self.centre)
+        self._pages = MiddlePages(self._start_page, self.centre)
         middle = QWidget()
         layout = QVBoxLayout(middle)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -288,8 +280,7 @@ class MainWindow(QMainWindow):
         if dock is not None and name not in self.tabs.get(state.group, ()):
             dock.bring_up()
         elif spec := next((one for one in self.centre_specs if one.name == name), None):
-            self._start_requested = False
-            self._without_session = spec.without_session
+            self._pages.ask_for_views(without_session=spec.without_session)
             self.store.update(view=name)
             self._show_page()
             if self.centre.current is not None:
@@ -297,14 +288,13 @@ class MainWindow(QMainWindow):
 
     def _bring_up(self, name: str) -> None:
         """Bring a view to the front; the keyboard stays where it is."""
-        self._start_requested = False
+        self._pages.ask_for_views()
         self.store.update(view=name)
         self._show_page()
 
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
-        self._start_requested = True
-        self._without_session = False
+        self._pages.ask_for_start()
         self._show_page()
 
     def reset_layout(self) -> None:
@@ -318,7 +308,7 @@ class MainWindow(QMainWindow):
 
     def _areas(self) -> list[QWidget]:
         """Return the areas that can be seen, from the upper left to the lower right."""
-        if self._pages.currentIndex() == 0:
+        if self._pages.at_start:
             return [self._start_page]
         docks = [one for one in self.docks.by_name.values() if one.in_front]
         left, right, below = (
@@ -371,43 +361,16 @@ class MainWindow(QMainWindow):
 
     def _sync_actions(self) -> None:
         state = self.store.state
-        is_open = state.open_session is not None
-        for name in (
-            "reload",
-            "close_session",
-            "add_files",
-            "goto",
-            "bookmark",
-            "clear",
-            "colour_by_file",
-        ):
-            self.bound[name].setEnabled(is_open)
-        self.bound["save_workspace"].setEnabled(bool(state.sessions))
-        self.bound["save_workspace_as"].setEnabled(bool(state.sessions))
-        self.bound["colleague"].setEnabled(bool(state.sessions))
-        self.bound["next_session"].setEnabled(len(state.sessions) > 1)
-        self.bound["back"].setEnabled(bool(state.past))
-        self.bound["forward"].setEnabled(bool(state.future))
-        one = shown_variant(state)
-        self.bound["recompile"].setEnabled(is_open)
-        self.bound["change"].setEnabled(one is not None)
-        self.bound["undo"].setEnabled(one is not None and bool(one.draft.past))
-        self.bound["redo"].setEnabled(one is not None and bool(one.draft.future))
-        for group, name in _GROUP_ACTIONS.items():
-            self.bound[name].setVisible(group in self._groups)
-            self.bound[name].setChecked(group is state.group)
-        for name in ("copy_python", "copy_command"):
-            self.bound[name].setEnabled(one is not None)
+        enable_actions(self.bound, state)
+        check_groups(self.bound, state.group, self._groups)
         self.bound["split"].setEnabled(len(self.centre_specs) > 1)
         self.bound["split"].setChecked(bool(state.split_view))
         self.bound["watch"].setChecked(self.controller.watching)
         self.bound["full_screen"].setChecked(self.isFullScreen())
-        for name in ("sample", "tour"):
-            self.bound[name].setVisible(MODULE.is_file())
 
     def _show_state(self, old: State, new: State) -> None:
         if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:
-            self._start_requested = False
+            self._pages.ask_for_views()
         self.top_bar.show_state(new)
         self._count_edits(self.top_bar.edits.count)
         self.status.show_state(new)
@@ -461,10 +424,8 @@ class MainWindow(QMainWindow):
 
     def _show_page(self) -> None:
         state = self.store.state
-        shown = state.sessions or state.sweep or self._without_session
-        start = self._start_requested or not shown or not self.centre_specs
-        self._pages.setCurrentIndex(0 if start else 1)
-        if self.store.state.sessions:
+        self._pages.show_state(state, has_views=bool(self.centre_specs))
+        if state.sessions:
             self.fold_bar.show()
             if self.docks.unstow():
                 self.panels.settle()

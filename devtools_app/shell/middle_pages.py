@@ -1,0 +1,51 @@
+"""The middle of the window: the start page, or the views."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from devtools_app.state.state import State
+
+
+class MiddlePages(QStackedWidget):
+    """Shows the start page while nothing is open, or when it is asked for.
+
+    Attributes:
+        start_page: for files and the sample
+        views: the views in the middle
+    """
+
+    def __init__(self, start_page: QWidget, views: QWidget) -> None:
+        super().__init__()
+        self.start_page = start_page
+        self.views = views
+        self._start_requested = False
+        self._without_session = False
+        self.addWidget(start_page)
+        self.addWidget(views)
+
+    @property
+    def at_start(self) -> bool:
+        """Return whether the start page is shown."""
+        return self.currentWidget() is self.start_page
+
+    def ask_for_start(self) -> None:
+        """Show the start page until a view is chosen or something is opened."""
+        self._start_requested, self._without_session = True, False
+
+    def ask_for_views(self, *, without_session: bool | None = None) -> None:
+        """Show the views where something is open.
+
+        Args:
+            without_session: whether the view that is chosen needs nothing open; None keeps what
+                the one before it said
+        """
+        self._start_requested = False
+        if without_session is not None:
+            self._without_session = without_session
+
+    def show_state(self, state: State, *, has_views: bool) -> None:
+        """Show the page of a state."""
+        filled = bool(state.sessions or state.sweep or self._without_session) and has_views
+        at_start = self._start_requested or not filled
+        self.setCurrentWidget(self.start_page if at_start else self.views)
