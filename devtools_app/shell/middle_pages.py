@@ -8,7 +8,7 @@ from devtools_app.state.state import State
 
 
 class MiddlePages(QStackedWidget):
-    """Shows the start page while nothing is open, or when it is asked for.
+    """Shows the start page while nothing is open, or on request.
 
     Attributes:
         start_page: for files and the sample
@@ -37,8 +37,7 @@ class MiddlePages(QStackedWidget):
         """Show the views where something is open.
 
         Args:
-            without_session: whether the view that is chosen needs nothing open; None keeps what
-                the one before it said
+            without_session: whether the chosen view needs no session; None for no change
         """
         self._start_requested = False
         if without_session is not None:

@@ -23,9 +23,9 @@ from devtools_app.viewmodels.scene_search import (
     graph_title,
 )
 from devtools_app.views.edit_marks import EditMarks
+from devtools_app.views.graph_area import GraphArea
 from devtools_app.views.graph_beside import MODE, GraphBeside
 from devtools_app.views.graph_boxes import GraphBoxes
-from devtools_app.views.graph_drawing import GraphDrawing
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
 from devtools_app.views.graph_need import NO_GRAPH, needs
@@ -56,7 +56,7 @@ class GraphPane(Pane):
         super().__init__(context, "Graph")
         self._cache = LayoutCache()
         self.beside = GraphBeside(self.theme, self)
-        self.drawing = GraphDrawing(self.theme, self.beside.view, COMPILED)
+        self.drawing = GraphArea(self.theme, self.beside.view, COMPILED)
         self.canvas = self.drawing.canvas
         self._flat = False
         self._shown_graph = ("", "", "")  # session, method, graph

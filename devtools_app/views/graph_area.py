@@ -21,7 +21,7 @@ from devtools_app.widgets.image import save_image
 from inspector.tables.selection import Selection, SelectionKind
 
 
-class GraphDrawing(QStackedWidget):
+class GraphArea(QStackedWidget):
     """One graph, or two beside each other; nodes are known by name or by number in the drawing.
 
     Attributes:
