@@ -15,7 +15,7 @@ from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
-from inspector.files.written_folders import POINT, POINTS, runs_below
+from inspector.files.written_folders import POINT, POINTS, WrittenFolder, runs_below
 from schema import etdump
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
@@ -27,6 +27,7 @@ MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _PROGRAM = "pte"
+_PROGRAMS = ("pte", "bpte", "etrecord")  # what a session is of
 _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
@@ -96,7 +97,8 @@ def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:
 def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return the files meant by these paths: a folder stands for its recognised files.
 
-    Where none of them is a trace, the newest run that lies in a folder of one program is included.
+    Where none of them is a trace, the newest run that lies in a folder of one program is included;
+    of a run that lies there, the folder around it.
     """
     names: list[str] = []
     runs: list[str] = []
@@ -109,17 +111,36 @@ def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
         runs += _newest_run(Path(path), found)
     if runs and not any(_is_trace(name) for name in names):
         names += runs
+    if len(paths) == 1 and Path(paths[0]).is_dir():
+        names = _around_run(Path(paths[0]), names) + names
     return list(dict.fromkeys(names))
 
 
 def _newest_run(folder: Path, names: Sequence[str]) -> list[str]:
     """Return the files of the last run that `etscope run` or the window wrote into a folder."""
+    runs = _runs(folder, names)
+    return siblings(max(runs, key=lambda one: (one.written, one.path)).path) if runs else []
+
+
+def _runs(folder: Path, names: Sequence[str]) -> tuple[WrittenFolder, ...]:
+    """Return the runs of the one program of a folder with these files."""
     programs = [name for name in names if sniff_file(Path(name)) in ("pte", "bpte")]
     if len(programs) > 1 or not names:
+        return ()
+    return runs_below(folder, Path((programs or names)[0]).stem)
+
+
+def _around_run(folder: Path, names: Sequence[str]) -> list[str]:
+    """Return the files of the program in whose folder a run lies."""
+    if any(sniff_file(Path(name)) in _PROGRAMS for name in names):
         return []
-    stem = Path((programs or names)[0]).stem
-    runs = runs_below(folder, stem)
-    return siblings(max(runs, key=lambda one: (one.written, one.path)).path) if runs else []
+    home = Path(os.path.abspath(folder))
+    try:
+        found = siblings(home.parent)
+    except OSError:  # one that may not be read
+        return []
+    is_run = any(run.path == home for run in _runs(home.parent, found))
+    return found if is_run and not any(_is_trace(name) for name in found) else []
 
 
 def _is_trace(name: str) -> bool:
@@ -145,14 +166,13 @@ def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _is_session_folder(path: Path) -> bool:
-    kinds = ("pte", "bpte", "etrecord")
     if is_vendor_model(path):
         return path.is_dir()
     try:
         entries = [entry for entry in path.iterdir() if entry.is_file()]
     except OSError:  # a file, or a folder that may not be read, as opening it will say
         return False
-    return any(sniff_file(entry) in kinds for entry in entries)
+    return any(sniff_file(entry) in _PROGRAMS for entry in entries)
 
 
 def siblings(folder: Path) -> list[str]:

@@ -91,6 +91,23 @@ def test_folder_with_a_trace_does_not_look_further(tmp_path: Path) -> None:
     assert _traces(home) == ["own.etdp"]
 
 
+def test_run_in_the_folder_of_one_program_includes_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = _home(tmp_path)
+    _run_into(home / "run", 200)
+    older = _run_into(home / "model_run_1", 100)
+    found = load_session([older])
+    assert [Path(file.path).name for file in found.files][:2] == ["model.pte", "model.etrecord"]
+    assert [Path(file.path).parent.name for file in found.files][-1] == "model_run_1"
+    monkeypatch.chdir(older)
+    assert [Path(name).name for name in expand(["."])].count("model.pte") == 1
+    other = _run_into(home / "other_run", 300)  # of another program
+    assert not any(name.endswith(".pte") for name in expand([other]))
+    shutil.copy(home / "model.pte", home / "second.pte")
+    assert not any(name.endswith(".pte") for name in expand([older]))
+
+
 def test_folder_of_several_programs_includes_no_run(tmp_path: Path) -> None:
     home = _home(tmp_path)
     _run_into(home / "model_run", 100)
