@@ -191,6 +191,7 @@ def mix(colour: str, ground: str, share: float) -> str:
     return hexadecimal([share * above + (1.0 - share) * below for above, below in pairs])
 
 
+@lru_cache(maxsize=4096)
 def luminance(colour: str) -> float:
     """Return the relative luminance of WCAG 2, 0 for black to 1 for white."""
     linear = [

@@ -1,4 +1,4 @@
-"""Colours and fonts of the canvases, and the arithmetic of contrast."""
+"""Colours and fonts of the canvases, and colours that stay readable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QFont
 
-from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.appearance.colours import NOT_DELEGATED, contrast, luminance
 
 ColourMap = NDArray[np.uint8]
 READABLE = 4.5  # contrast of text, WCAG 2 AA
@@ -79,26 +79,9 @@ class CanvasColours:
         return font
 
 
-@lru_cache(maxsize=4096)
-def luminance(colour: str) -> float:
-    """Return the relative luminance of ``#rrggbb``, 0..1 (WCAG 2)."""
-    red, green, blue = (_linear(channel) for channel in _channels(colour))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 def _channels(colour: str) -> tuple[float, float, float]:
     value = int(colour[1:7], 16)
     return (value >> 16) / 255.0, (value >> 8 & 255) / 255.0, (value & 255) / 255.0
-
-
-def _linear(channel: float) -> float:
-    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
-
-
-def contrast(a: str, b: str) -> float:
-    """Return the contrast ratio of two colours, 1..21."""
-    high, low = sorted((luminance(a), luminance(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 @lru_cache(maxsize=4096)

@@ -30,11 +30,10 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
+from devtools_app.qtmodels.roles import ACCESSIBLE, DISPLAY
 from devtools_app.viewmodels.fuzzy import Choice, best, prepare
 
 Index = QModelIndex | QPersistentModelIndex
-_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
-_ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
 _CHOICE = int(Qt.ItemDataRole.UserRole) + 1
 _WIDTH, _HEIGHT, _LINE_PAD = 620, 420, 10
 _ROOT = QModelIndex()
@@ -55,13 +54,13 @@ class _Choices(QAbstractListModel):
         return 0 if parent.isValid() else len(self.found)
 
     @override
-    def data(self, index: Index, role: int = _DISPLAY) -> object:
+    def data(self, index: Index, role: int = DISPLAY) -> object:
         if not index.isValid():
             return None
         choice = self.found[index.row()]
-        if role == _DISPLAY:
+        if role == DISPLAY:
             return choice.title
-        if role == _ACCESSIBLE:
+        if role == ACCESSIBLE:
             return ", ".join(part for part in (choice.title, choice.detail, choice.hint) if part)
         return choice if role == _CHOICE else None
 

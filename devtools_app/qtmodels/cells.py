@@ -24,9 +24,9 @@ from inspector.tables.row_order import SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.units import as_number
 
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
+RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 _LONG = 60  # characters beyond which a cell may be cut off and is repeated on hover
 
 
@@ -56,7 +56,7 @@ def cell_looks(palette: Palette, sans: QFont, mono: QFont) -> Looks:
 
 def alignment(column: Column) -> int:
     """Return how the cells and the heading of a column are aligned."""
-    return _RIGHT if column.kind is ColumnKind.NUMBER else _LEFT
+    return RIGHT if column.kind is ColumnKind.NUMBER else LEFT
 
 
 def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> object:
@@ -81,7 +81,7 @@ def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> 
 def _look(table: Table, row: int, column: Column, role: int, looks: Looks) -> object:
     quiet = table.muted is not None and bool(table.muted[row])
     if role == FONT:
-        if column.kind in _NUMBERS:
+        if column.kind in NUMBERS:
             return looks.mono
         if quiet:
             return looks.quiet
@@ -96,7 +96,7 @@ def _look(table: Table, row: int, column: Column, role: int, looks: Looks) -> ob
 def _tooltip(column: Column, row: int) -> str | None:
     value = column.values[row]
     exact = column.exact(value)
-    if column.kind in _NUMBERS:
+    if column.kind in NUMBERS:
         return exact
     shown = column.text(value)
     if exact != shown or len(shown) > _LONG:

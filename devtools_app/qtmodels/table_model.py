@@ -16,7 +16,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
-from devtools_app.qtmodels.roles import BACKGROUND
+from devtools_app.qtmodels.roles import BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import Order, RowOrder, SortKey
@@ -24,7 +24,6 @@ from inspector.tables.table import Table
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
-_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _HORIZONTAL = Qt.Orientation.Horizontal
 
 
@@ -164,7 +163,7 @@ class TableModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.table.columns)
 
     @override
-    def data(self, index: Index, role: int = _DISPLAY) -> object:
+    def data(self, index: Index, role: int = DISPLAY) -> object:
         if not index.isValid():
             return None
         row = int(self.order[index.row()])
@@ -176,7 +175,7 @@ class TableModel(QAbstractTableModel):
         return marks.on(row, index.column(), role, plain) if marks.words else plain
 
     @override
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:
         if orientation != _HORIZONTAL or not 0 <= section < len(self.table.columns):
             return None
         return heading(self.table.columns[section], role, sort_mark(self._sort, section))

@@ -17,7 +17,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
-from devtools_app.qtmodels.roles import BACKGROUND
+from devtools_app.qtmodels.roles import BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import SortKey
@@ -34,7 +34,6 @@ from inspector.tables.tree import (
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
-_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _HORIZONTAL = Qt.Orientation.Horizontal
 _MOST_NOTICES = 500  # of single rows; beyond, one for all is cheaper
 
@@ -230,7 +229,7 @@ class TreeModel(QAbstractItemModel):
         return len(self.tree.columns)
 
     @override
-    def data(self, index: Index, role: int = _DISPLAY) -> object:
+    def data(self, index: Index, role: int = DISPLAY) -> object:
         if not index.isValid():
             return None
         node = index.internalId()
@@ -242,7 +241,7 @@ class TreeModel(QAbstractItemModel):
         return marks.on(node, index.column(), role, plain) if marks.words else plain
 
     @override
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:
         if orientation != _HORIZONTAL or not 0 <= section < len(self.tree.columns):
             return None
         return heading(self.tree.columns[section], role, sort_mark(self._sort, section))

@@ -8,18 +8,13 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QColor, QFont
 from typing_extensions import override
 
+from devtools_app.qtmodels.cells import LEFT, RIGHT
+from devtools_app.qtmodels.roles import ALIGNMENT, DISPLAY, FONT, FOREGROUND, TOOLTIP
 from devtools_app.viewmodels.structure_node import StructureNode
 
 Index = QModelIndex | QPersistentModelIndex
 _TOP = QModelIndex()
 _HEADS = ("name", "type", "value", "offset", "bytes")
-_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
-_TIP = int(Qt.ItemDataRole.ToolTipRole)
-_INK = int(Qt.ItemDataRole.ForegroundRole)
-_FONT = int(Qt.ItemDataRole.FontRole)
-_ALIGN = int(Qt.ItemDataRole.TextAlignmentRole)
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 class _Item:
@@ -128,35 +123,35 @@ class StructureModel(QAbstractItemModel):
         self.endInsertRows()
 
     @override
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_HEADS):
             return None
-        if role == _DISPLAY:
+        if role == DISPLAY:
             return _HEADS[section]
-        return (_RIGHT if section > 2 else _LEFT) if role == _ALIGN else None
+        return (RIGHT if section > 2 else LEFT) if role == ALIGNMENT else None
 
     @override
-    def data(self, index: Index, role: int = _DISPLAY) -> object:
+    def data(self, index: Index, role: int = DISPLAY) -> object:
         if not index.isValid():
             return None
         node, column = self._item(index).node, index.column()
-        if role == _DISPLAY:
+        if role == DISPLAY:
             return cell(node, column)
-        if role == _TIP:
+        if role == TOOLTIP:
             return "\n".join(filter(None, (cell(node, column), node.meaning)))
-        if role == _ALIGN:
-            return _RIGHT if column > 2 else _LEFT
+        if role == ALIGNMENT:
+            return RIGHT if column > 2 else LEFT
         return self._look(node, column, role)
 
     def _look(self, node: StructureNode, column: int, role: int) -> object:
         if self._looks is None:
             return None
         muted, bad, mono = self._looks
-        if role == _INK:
+        if role == FOREGROUND:
             if node.failed:
                 return bad
             return muted if column == 1 or node.offset is None else None
-        return mono if role == _FONT and column != 1 else None
+        return mono if role == FONT and column != 1 else None
 
 
 def cell(node: StructureNode, column: int) -> str:

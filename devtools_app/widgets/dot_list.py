@@ -26,15 +26,13 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
+from devtools_app.qtmodels.roles import ACCESSIBLE, DISPLAY, TOOLTIP
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.widgets.sign import draw_sign
 from devtools_app.widgets.text_label import breakable
 
 Index = QModelIndex | QPersistentModelIndex
 _ITEM = int(Qt.ItemDataRole.UserRole) + 1
-_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
-_ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
-_TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
@@ -56,18 +54,18 @@ class _Entries(QAbstractListModel):
         return 0 if parent.isValid() else len(self.entries)
 
     @override
-    def data(self, index: Index, role: int = _DISPLAY) -> object:
+    def data(self, index: Index, role: int = DISPLAY) -> object:
         if not index.isValid():
             return None
         entry = self.entries[index.row()]
-        if role == _DISPLAY:
+        if role == DISPLAY:
             return entry.title
         if role == _ITEM:
             return entry
-        if role == _ACCESSIBLE:
+        if role == ACCESSIBLE:
             parts = (entry.accessible_text, entry.mark, entry.title, entry.detail)
             return ", ".join(part for part in parts if part)
-        if role == _TOOLTIP:
+        if role == TOOLTIP:
             return "\n".join(part for part in (entry.title, entry.detail) if part)
         return None
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QPainter
 
-from devtools_app.appearance.colours import PLAIN
-from devtools_app.appearance.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
+from devtools_app.appearance.colours import PLAIN, contrast
+from devtools_app.appearance.paint_theme import CanvasColours, ink_on, qcolor, readable
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH

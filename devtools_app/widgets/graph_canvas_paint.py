@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
-from devtools_app.appearance.paint_theme import CanvasColours, contrast, ink_on, mix, qcolor
+from devtools_app.appearance.colours import contrast
+from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcolor
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.placed import Placed

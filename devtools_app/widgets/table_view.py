@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
@@ -31,7 +32,6 @@ _NARROWEST = 48
 _LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
 _LEAST_MEASURED = 110  # of columns whose width the user has not chosen
 _PAD = 26  # on both sides of a cell
-_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
 class _Grid(QTableView):
@@ -228,7 +228,7 @@ class TableView(ItemPanel):
         self._fit.set_columns([self._width_of(*one) for one in enumerate(self.rows.columns)])
 
     def _width_of(self, index: int, column: Column) -> ColumnWidth:
-        mono = column.mono or column.kind in _NUMBERS
+        mono = column.mono or column.kind in NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
         heading = self._fit.heading_width(column.heading)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
@@ -265,7 +265,7 @@ class TableView(ItemPanel):
 
     def _heading_clicked(self, column: int) -> None:
         shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
-        first = self.rows.columns[column].kind in _NUMBERS  # numbers: largest first
+        first = self.rows.columns[column].kind in NUMBERS  # numbers: largest first
         now = next((key for key in self._model.sort_keys if key.column == column), None)
         if now is None:
             self.sort_by(column, descending=first, more=shift)

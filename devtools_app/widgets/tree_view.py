@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTreeView
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
@@ -24,7 +25,6 @@ _TREE_WIDTH = 280
 _LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 116
 _MOST_NAME = 520
 _PAD = 26  # on both sides of a cell
-_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
 class TreeView(ItemPanel):
@@ -162,7 +162,7 @@ class TreeView(ItemPanel):
 
     def _width_of(self, index: int) -> ColumnWidth:
         column = self.rows.columns[index]
-        mono = column.mono or column.kind in _NUMBERS
+        mono = column.mono or column.kind in NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
         heading = self._fit.heading_width(column.heading)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
@@ -195,7 +195,7 @@ class TreeView(ItemPanel):
         if columns:
             after = [*range(column, len(columns)), *range(len(columns))]
             column = next((one for one in after if not self._fit.is_hidden(one)), 0)
-            self.sort_by(column, descending=columns[column].kind in _NUMBERS)
+            self.sort_by(column, descending=columns[column].kind in NUMBERS)
             self._tree.scrollToTop()
 
     def _sort_back(self) -> None:
@@ -205,7 +205,7 @@ class TreeView(ItemPanel):
 
     def _heading_clicked(self, column: int) -> None:
         now = self._model.sort_keys
-        first = self.rows.columns[column].kind in _NUMBERS
+        first = self.rows.columns[column].kind in NUMBERS
         if not now or now[0].column != column:
             self._model.sort(column, _qt_order(first))
         elif now[0].descending == first:

@@ -11,11 +11,9 @@ from inspector.numerics.tensors import LoggedTensor, logged_tensors
 from inspector.numerics.traced import instruction_outputs, tensor_of, values_logged
 from inspector.numerics.value_sources import value_sources
 from inspector.tensors.constant_names import constant_names
-from inspector.trace.event_kinds import DELEGATE_CALL
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
 from schema.program import ProgramFile, instructions
 from schema.program import model as m
-
-_CALL = "native_call_"  # begins the names of kernels in traces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ def _node_name(session: Session, one: LoggedTensor) -> str:
 
 
 def _event_name(one: LoggedTensor) -> str:
-    event = one.event.removeprefix(_CALL)
+    event = one.event.removeprefix(KERNEL_PREFIX)
     place = event if one.instruction is None else f"{event} · {one.instruction}"
     return f"{place} [{one.position}]" if one.position else place
 

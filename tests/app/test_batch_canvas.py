@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 from pytestqt.qtbot import QtBot
 
-from devtools_app.appearance.paint_theme import contrast, ink_on, luminance, mix, readable
+from devtools_app.appearance.colours import contrast, luminance
+from devtools_app.appearance.paint_theme import ink_on, mix, readable
 from devtools_app.widgets.batch import draw_lines, draw_rects
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache
 from tests.app.canvas_colours import colours

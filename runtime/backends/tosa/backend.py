@@ -16,7 +16,7 @@ from typing_extensions import override
 from runtime.backends.graph import GraphBackend, Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
 from runtime.backends.tosa import images, integers
-from runtime.backends.tosa.bound import bound
+from runtime.backends.tosa.bound import bound, dtype_of
 from runtime.backends.tosa.control import tosa_engine
 from runtime.backends.tosa.integers import Facts, plain, wide
 from runtime.untyped import from_buffer
@@ -175,7 +175,7 @@ def bind(node: GraphNode, graph: Graph) -> Operation | None:
     if fast is not None:
         return fast
     if node.target in TYPED:
-        dtypes = _dtype(graph, names[0]), _dtype(graph, node.outputs[0])
+        dtypes = dtype_of(graph, names[0]), dtype_of(graph, node.outputs[0])
         return Operation(TYPED[node.target](node.attributes, dtypes), names)
     run = OPERATORS.get(node.target)
     return None if run is None else Operation(partial(run, node.attributes), names)
@@ -183,11 +183,6 @@ def bind(node: GraphNode, graph: Graph) -> Operation | None:
 
 def _concatenated(axis: int, parts: Sequence[Tensor]) -> Tensor:
     return torch.cat(list(parts), axis)
-
-
-def _dtype(graph: Graph, name: str) -> str:
-    tensor = graph.values[name].tensor
-    return "" if tensor is None else tensor.dtype
 
 
 def _count(value: GraphValue) -> tuple[int, ...]:

@@ -32,14 +32,15 @@ def bound(node: GraphNode, graph: Graph) -> Operation | None:
     if binder is None or not node.outputs:
         return None
     names = tuple(name for argument in node.args for name in argument.values)
-    dtypes = [_dtype(graph, name) for name in (*names, node.outputs[0])]
+    dtypes = [dtype_of(graph, name) for name in (*names, node.outputs[0])]
     try:
         return binder(node, graph, names, dtypes)
     except (IndexError, KeyError, TypeError, ValueError):
         return None  # of a damaged node: the general call reports what it lacks
 
 
-def _dtype(graph: Graph, name: str) -> str:
+def dtype_of(graph: Graph, name: str) -> str:
+    """Return the dtype of a tensor of a graph, empty where it is unknown or none."""
     tensor = graph.values[name].tensor
     return "" if tensor is None else tensor.dtype
 
