@@ -86,6 +86,7 @@ class _Variant:
         self.lost = lost
         self._method: Method | None = None
         self._state: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._has_run = False
         if not lost:
             self._load(job)
 
@@ -103,11 +104,19 @@ class _Variant:
         """
         if self._method is None:
             raise _LostError(ErrorCode.InvalidState, _LOST.format(self.lost))
+        if (
+            not self._has_run
+        ):  # weights lie otherwise from the second run on: it may round otherwise
+            self._run(self._method, values)
+            self._has_run = True
+        self._run(self._method, values)
+        return [own(value) for value in self._method.get_outputs()]
+
+    def _run(self, method: Method, values: Values) -> None:
         for tensor, saved in self._state:
             tensor.copy_(saved)
-        self._method.set_inputs([own(value) for value in values])
-        self._method.run()
-        return [own(value) for value in self._method.get_outputs()]
+        method.set_inputs([own(value) for value in values])
+        method.run()
 
 
 @dataclass

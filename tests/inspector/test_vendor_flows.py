@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from inspector.cli.main import main
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.job_checks import job_problems
 from inspector.toolchain.listing import own_partitioners
 from inspector.toolchain.stock.flows import verdicts
-from runtime import Runtime
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.vendors.names import flow_vendor, is_partitioner, partitioner_vendor
+from tests.runtime.vendors.outputs import check_outputs
 
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
 _CORTEX = pytest.mark.skipif(
@@ -45,15 +44,6 @@ def compiled(folder: Path, asked: str, *options: str) -> dict[str, Any]:
     target = folder / "out"
     assert main(["compile", asked, "-o", str(target), *options]) == 0
     return json.loads((target / "compile.json").read_text("utf-8"))
-
-
-def check(folder: Path, name: str) -> None:
-    """Check that a program gives what the vendor's references gave for the stock program."""
-    inputs, expected = torch.load(NETS.with_name(f"{name}.pt"))
-    program = Runtime.get().load_program((folder / "out" / "model.pte").read_bytes())
-    made: Any = program.load_method("forward").execute(inputs)
-    assert all(map(torch.equal, made, expected))
-    assert len(made) == len(expected)
 
 
 def compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, float]:
@@ -140,7 +130,7 @@ def test_cadence_computes_what_its_references_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = compiled(tmp_path, source(tmp_path, network), *options)
-    check(tmp_path, name)
+    check_outputs((tmp_path / "out/model.pte").read_bytes(), name)
     count, error = compared(tmp_path, capsys)
     assert error < 1e-6
     if name == "cadence_m1_int8":
@@ -176,7 +166,7 @@ def test_cortex_m_computes_what_its_references_do(
     asked = source(tmp_path, name, _CHANNELS_LAST)
     options = ("--partitioner", "cortex-m", "--quantize", "cortex-m")
     report = compiled(tmp_path, asked, *options)
-    check(tmp_path, f"cortexm_{name}_int8")
+    check_outputs((tmp_path / "out/model.pte").read_bytes(), f"cortexm_{name}_int8")
     count, error = compared(tmp_path, capsys)
     assert error <= 1  # CMSIS-NN scales in integers
     if name == "m1":

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from ctypes.util import find_library
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -26,6 +27,13 @@ PROGRAMS = {
     "dbus-daemon": "dbus-daemon",
     "at-spi-bus-launcher": "at-spi2-core",
 }
+# library that Qt's plugin for X11 loads -> the Debian package that has it
+LIBRARIES = {
+    "xcb-cursor": "libxcb-cursor0",
+    "xcb-icccm": "libxcb-icccm4",
+    "xcb-keysyms": "libxcb-keysyms1",
+    "xcb-shape": "libxcb-shape0",
+}
 _MORE_PLACES = ("/usr/libexec", "/usr/lib/at-spi2-core", "/usr/lib/at-spi2")
 _PATIENCE = 20.0  # seconds until a server answers
 _XWD_HEADER = struct.Struct(">25I")  # of the file that Xvfb draws into
@@ -39,8 +47,10 @@ def find_program(name: str) -> str | None:
 
 
 def missing_packages() -> tuple[str, ...]:
-    """Return the packages whose programs are not installed."""
-    return tuple(package for name, package in PROGRAMS.items() if find_program(name) is None)
+    """Return the packages whose programs or libraries are not installed."""
+    programs = (package for name, package in PROGRAMS.items() if find_program(name) is None)
+    libraries = (package for name, package in LIBRARIES.items() if find_library(name) is None)
+    return (*programs, *libraries)
 
 
 class Desktop:
