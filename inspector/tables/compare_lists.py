@@ -37,7 +37,7 @@ from inspector.tables.figures import Figure, figure_column
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity, choose_unit, format_time
+from inspector.units import Quantity, choose_unit, column_formatter
 from schema.backends import BACKENDS
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
@@ -251,12 +251,14 @@ def time_bars(
     changes = [(one, change) for one, change in known if change]
     changes.sort(key=lambda pair: -abs(pair[1]))
     largest = abs(changes[0][1]) if changes else 0.0
+    unit = choose_unit(Quantity.TIME, largest * MS)
+    words = column_formatter(Quantity.TIME, unit, largest * MS)
     bars: list[tuple[str, float, str, str]] = []
     for one, change in changes[:_MOST_BARS]:
         sign = "+" if change > 0 else "−"
         small = not real or abs(change) < largest * _SMALL
         tone = "muted" if small or one.name == TRACING else "bad" if change > 0 else "good"
-        bars.append((one.name, change * MS, f"{sign}{format_time(abs(change) * MS)}", tone))
+        bars.append((one.name, change * MS, f"{sign}{words(abs(change) * MS)} {unit.symbol}", tone))
     return tuple(bars)
 
 

@@ -212,6 +212,13 @@ def test_times_of_a_list_share_one_unit_and_bars_are_in_order(two: Comparison) -
         assert all((text[0] == "+") == (value > 0) for _, value, text, _ in bars)
 
 
+def test_bars_share_one_unit(two: Comparison) -> None:
+    pairs = {"aten.add.out": (1.0, 0.5), "aten.mul.out": (0.01, 0.0101)}
+    rows = tuple(TimeRow("forward", name, pair, (1, 1)) for name, pair in pairs.items())
+    bars = time_bars(replace(two, operators=rows), "operators", ("A", "B"))
+    assert [text for _, _, text, _ in bars] == ["−0.500 ms", "+0.000100 ms"]
+
+
 def test_cost_of_tracing_is_no_gain_of_the_program(two: Comparison) -> None:
     rows = tuple(TimeRow("forward", name, (1.0, 0.5), (1, 1)) for name in ("aten.add.out", TRACING))
     found = replace(two, summary=(times(FASTER, 0.5),), operators=rows)
