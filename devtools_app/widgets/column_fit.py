@@ -22,6 +22,7 @@ class ColumnWidth:
         usual: preferred width
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
+        is_empty: whether no cell says anything; where columns are hidden, it is the first
 
     Units: pixels
     """
@@ -30,6 +31,7 @@ class ColumnWidth:
     usual: int
     most: int
     is_number: bool = False
+    is_empty: bool = False
 
 
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
@@ -147,10 +149,13 @@ class ColumnFit(QObject):
         if not self._folds:
             return [index for index in every if self._chosen.get(index, True)]
         taken = sum(self._columns[index].least for index in every if self._chosen.get(index))
+        scarce = sum(column.least for column in self._columns) > room
         shown, full = list[int](), False
         for index in every:
             if index in self._chosen:
                 shown += [index] if self._chosen[index] else []
+                continue
+            if scarce and self._columns[index].is_empty:
                 continue
             taken += self._columns[index].least
             full = full or (taken > room and bool(shown))

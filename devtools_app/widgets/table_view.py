@@ -241,7 +241,8 @@ class TableView(ItemPanel):
             usual = most = max(heading, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
         if column.kind is not ColumnKind.TEXT:
-            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
+            empty = step == 1 and self.rows.length > 0 and not any(texts)
+            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER, empty)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED

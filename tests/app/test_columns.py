@@ -13,7 +13,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.elision import CellDelegate, elided
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
-from inspector.tables.table import Table, number_column, share_column, text_column
+from inspector.tables.table import Table, badge_column, number_column, share_column, text_column
 from inspector.tables.tree import Tree
 from inspector.units import Quantity
 from tests.app.tables import operators
@@ -156,3 +156,27 @@ def test_hover_shows_a_cell_that_is_cut(qtbot, theme: Theme, width: int) -> None
     option.fontMetrics = QFontMetrics(theme.sans())
     left = "aten_convolution_default_12" if width == 355 else ""
     assert delegate.left_out(option, index) == left
+
+
+def test_without_room_an_empty_column_is_the_first_to_go(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "outputs")
+    qtbot.addWidget(table)
+    table.show_table(
+        Table(
+            (
+                text_column("operator", ["aten.convolution.default"] * 3, mono=True),
+                badge_column("state", [None] * 3, tone=lambda _text: "bad"),
+                number_column("max abs", range(3), Quantity.COUNT),
+                number_column("signal to noise", range(3), Quantity.COUNT),
+            ),
+            3,
+        )
+    )
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    hidden = dict[int, list[bool]]()
+    for width in (900, 375):
+        table.resize(width, 300)
+        hidden[width] = [grid.isColumnHidden(at) for at in range(4)]
+    assert hidden == {900: [False] * 4, 375: [False, True, False, False]}
