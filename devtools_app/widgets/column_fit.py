@@ -22,7 +22,7 @@ class ColumnWidth:
         usual: preferred width
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
-        is_empty: whether no cell says anything; where columns are hidden, it is the first
+        is_empty: whether all cells are empty; where columns are hidden, it is the first
 
     Units: pixels
     """
