@@ -27,9 +27,12 @@ from inspector.tables.operators import (
 from inspector.tables.selection import Units
 from inspector.tables.table import (
     Categories,
+    Column,
     Table,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
@@ -144,7 +147,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
         text_column("module", coded(lambda n: [w for _, w in words[n]]), missing="", width=16),
         text_column("identifier", Categories.of(one.identifiers() for one in cells), missing=""),
         times[0],
-        share_column("share of method", np.where(timed, profile.rows.column("share"), np.nan)),
+        _share_of_method(cells, points[0], np.where(timed, profile.rows.column("share"), np.nan)),
         *times[1:4],
         join_column(coded(lambda n: joins[n])),
         *times[4:],
@@ -164,6 +167,13 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     keys = _keys(method, cells, steps)
     table = Table(columns, rows, keys, None, "events")
     return OperatorsTable(table, runs, samples_of, keys.by_event, {}, {})
+
+
+def _share_of_method(cells: Sequence[_Cells], means: Floats, shares: Floats) -> Column:
+    ends = np.cumsum([len(one.block) for one in cells])
+    pieces = (np.split(means, ends)[:-1], np.split(shares, ends)[:-1])
+    parts = [share_of_ticks(one.ticks(), *of) for one, *of in zip(cells, *pieces, strict=True)]
+    return bounded_share(share_column("share of method", shares), _joined(parts, np.float64))
 
 
 def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:

@@ -42,8 +42,10 @@ from inspector.tables.table import (
     Table,
     Total,
     badge_column,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.tables.tree import Tree
@@ -170,16 +172,8 @@ def _kernel_names(parts: Sequence[BlockRows]) -> tuple[Column, ...]:
 def _share_of_method(parts: Sequence[BlockRows]) -> Column:
     """Return the column of shares; where the time is only bounded, its share is bounded as well."""
     column = share_column("share of method", _joined(parts, lambda part: part.share))
-    least = _joined(parts, _share_of_a_tick)
-    return replace(column, width=17, least=least, least_of=Quantity.SHARE)
-
-
-def _share_of_a_tick(part: BlockRows) -> Floats:
-    known = np.flatnonzero(part.share > 0)
-    if not len(known):
-        return np.zeros(len(part))
-    whole = part.mean_ns[known[0]] / part.share[known[0]]
-    return part.tick_ns / whole
+    least = _joined(parts, lambda part: share_of_ticks(part.tick_ns, part.mean_ns, part.share))
+    return replace(bounded_share(column, least), width=17)
 
 
 def _timed_work(session: Session, method: str, units: Units) -> tuple[Column, ...]:

@@ -30,8 +30,10 @@ from inspector.tables.table import (
     Table,
     Total,
     badge_column,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
@@ -256,9 +258,11 @@ def _tree(
     if longest > 0 and times is not None:
         values = np.array([row.ns for row in rows], np.float64)
         time = number_column("time", values, Quantity.TIME, unit=clock, missing="")
-        columns.append(replace(time, least=np.array([row.tick_ns for row in rows], np.float64)))
+        ticks = np.array([row.tick_ns for row in rows], np.float64)
+        columns.append(replace(time, least=ticks))
         shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
-        columns.append(share_column("share of method", shares, missing=""))
+        share = share_column("share of method", shares, missing="")
+        columns.append(bounded_share(share, share_of_ticks(ticks, values, shares)))
     columns += [
         number_column(
             "bytes",

@@ -17,8 +17,10 @@ from inspector.tables.selection import Units
 from inspector.tables.table import (
     Table,
     Total,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
@@ -174,13 +176,13 @@ def _tree(
     ns = np.array(spent, np.float64)
     whole = times.method_ns if times is not None else float("nan")
     unit = choose_unit(Quantity.TIME, float(np.nanmax(ns, initial=0.0)), units.time)
+    least = np.array(bounds, np.float64)
+    shares = ns / whole if whole > 0 else np.full(len(ns), np.nan)
     columns = (
         text_column("file and line", names, mono=True, total=Total.NONE),
-        replace(
-            number_column("time", ns, Quantity.TIME, unit=unit), least=np.array(bounds, np.float64)
-        ),
+        replace(number_column("time", ns, Quantity.TIME, unit=unit), least=least),
         number_column("nodes", np.array(nodes, np.int64), Quantity.COUNT),
-        share_column("share of method", ns / whole if whole > 0 else np.full(len(ns), np.nan)),
+        bounded_share(share_column("share of method", shares), share_of_ticks(least, ns, shares)),
         text_column("code", code, mono=True, total=Total.NONE, width=48),
     )
     rows = Table(columns, len(names), keys, None, "lines")

@@ -371,6 +371,33 @@ def share_column(
     )
 
 
+Floats = NDArray[np.float64]
+
+
+def bounded_share(column: Column, least: Floats) -> Column:
+    """Return a column of shares of a time, bounded where the time is only bounded.
+
+    Args:
+        column: shares
+        least: for each row the share below which it is only bounded
+    """
+    return replace(column, least=least, least_of=Quantity.SHARE)
+
+
+def share_of_ticks(ticks_ns: Floats, times_ns: Floats, shares: Floats) -> Floats:
+    """Return the shares of ticks of clocks, in the whole that the shares of some times have.
+
+    Args:
+        ticks_ns: ticks in ns
+        times_ns: times in ns
+        shares: of these times in the whole
+    """
+    known = np.flatnonzero((shares > 0) & (times_ns > 0))
+    if not len(known):
+        return np.zeros(len(ticks_ns))
+    return ticks_ns * (shares[known[0]] / times_ns[known[0]])
+
+
 def full_bar(values: Values) -> float:
     """Return the share that fills a bar: the largest one, at most all of it."""
     return min(magnitude(values), 1.0) or 1.0

@@ -28,8 +28,10 @@ from inspector.tables.table import (
     Column,
     Table,
     Total,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.units import Quantity, choose_unit, format_quantity, format_share, plural
@@ -108,9 +110,12 @@ def range_table(
     cells = _RangeCells(rows)
     base = sums.method if sums.method > 0 else float(np.nansum(cells.inside))
     base = base if base > 0 and not sums.logged else float("nan")
+    shares = cells.inside / base
+    share = share_column("share of range", shares)
     unit = choose_unit(sums.quantity, float(np.nanmax(cells.inside, initial=0.0)), units.time)
 
     ticks = cells.of_part("tick_ns")
+    least = share_of_ticks(ticks, cells.inside, shares)
 
     def time(title: str, values: NDArray[Any], missing: str = "—") -> Column:
         column = number_column(
@@ -126,7 +131,7 @@ def range_table(
         text_column("operator", cells.text(_labels, lambda one: one.part.labels), width=23),
         text_column(DELEGATE, cells.text(_links, _delegates), width=13),
         time("time in range", cells.inside, _OTHER_CLOCK),
-        share_column("share of range", cells.inside / base),
+        share if sums.quantity is not Quantity.TIME else bounded_share(share, least),
         count("events", cells.of(lambda one: one.events)),
         count("cut", cells.of(lambda one: one.cut)),
         time("uncut time", cells.of(lambda one: one.whole)),

@@ -54,10 +54,11 @@ def test_node_panel_of_the_sample_never_shows_zero_for_a_measured_time() -> None
 
 def test_lines_of_source_of_the_sample_never_take_zero() -> None:
     table = source_tree(load_session(LOOP[:2]), "forward", Units()).rows
-    column = next(one for one in table.columns if one.title == "time")
-    cells = [column.cell(row) for row in range(table.length)]
-    assert not any(_ZERO.search(f"{cell} ns") for cell in cells), cells
-    assert any(cell.startswith("< ") for cell in cells)
+    columns = {one.title: one for one in table.columns}
+    for title, unit in (("time", " ns"), ("share of method", "")):
+        cells = [columns[title].cell(row) for row in range(table.length)]
+        assert not any(_ZERO.search(f"{cell}{unit}") for cell in cells), cells
+        assert any(cell.startswith("< ") for cell in cells)
 
 
 def test_plot_of_runs_bounds_what_is_below_a_step(qtbot: QtBot, theme: Theme) -> None:

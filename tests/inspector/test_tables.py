@@ -20,6 +20,7 @@ from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
 from inspector.tables.registry import TABLES, TableEntry, TableSubject, build
 from inspector.tables.table import Table
+from inspector.tables.tree import Tree
 from tests.inspector.cli_runs import SCHEMAS, SESSIONS, run, valid
 from tests.inspector.golden_tables import (
     GOLDEN,
@@ -40,6 +41,18 @@ GOLD = golden_files()
 def test_text_is_the_golden_one(path: Path) -> None:
     table, names = GOLD[path]
     assert text_of(table, tuple(sample(name) for name in names)) == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["events", "operators", "partitions", "range"])
+def test_share_of_a_time_that_is_only_bounded_is_bounded(name: str) -> None:
+    made = build(name, sample("runs/convnet_xnnpack"), "forward")
+    table = made.rows if isinstance(made, Tree) else made
+    shares = [column for column in table.columns if column.title.startswith("share of")]
+    times = [column for column in table.columns if column.unit in ("µs", "ms", "ns")]
+    cells = [(times[0].cell(row), shares[0].cell(row)) for row in range(table.length)]
+    bounded = [share for time, share in cells if time.startswith("<")]
+    assert len(bounded) > 3
+    assert all(share.startswith("<") for share in bounded), cells
 
 
 def test_no_golden_text_is_left_over() -> None:
