@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from inspector.recipes.session_recipe import session_recipe
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
 
-_QUANTIZED = ("quantized_decomposed", "torchao")  # namespaces of their operators
+# namespaces of quantized operators, and parts of their names: vendors have namespaces of their own
+_QUANTIZED = re.compile(r"(quantized_decomposed|quantized|torchao)\b|.*(quantize|int[48]pack)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def is_quantized(record: RecordFile, method: str) -> bool:
     member = _member(record, method)
     try:
         calls = record.graph(member).calls() if member else ()
-        return any(node.target.startswith(_QUANTIZED) for node in calls)
+        return any(_QUANTIZED.match(node.target) for node in calls)
     except FormatError:
         return False  # it cannot be run either, which is said then
 

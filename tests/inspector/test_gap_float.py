@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from inspector.recipes.float_program import is_quantized
 from tests.inspector.cli_runs import run, valid
 
 pytestmark = pytest.mark.slow
@@ -255,3 +257,26 @@ def test_comparison_beside_the_float_programs(source: Path) -> None:
     assert answer.code == 0, answer.err
     text = json.dumps(valid(answer, "compare")["data"])
     assert "beside the float programs" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "quantized"),
+    [
+        ("quantized_decomposed.quantize_per_tensor.default", True),
+        ("cadence.quantized_linear.default", True),
+        ("cortex_m.dequantize_per_tensor.default", True),
+        ("aten._weight_int4pack_mm.default", True),
+        ("torchao.choose_qparams_affine.default", True),
+        ("aten.linear.default", False),
+        ("aten.quantile.default", False),
+    ],
+)
+def test_program_with_quantized_operators_of_any_vendor_is_no_float_program(
+    target: str, quantized: bool
+) -> None:
+    node = SimpleNamespace(target=target)
+    record: Any = SimpleNamespace(
+        roles=SimpleNamespace(exported="exported_program", edge={}),
+        graph=lambda _member: SimpleNamespace(calls=lambda: [node]),
+    )
+    assert is_quantized(record, "forward") is quantized
