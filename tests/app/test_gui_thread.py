@@ -9,7 +9,7 @@ import sys
 import pytest
 
 # In a process of its own, since what is looked for ends it. The fast switch of threads makes
-# 2 of 3 such processes end within 1,500 rounds where threads emit signals of what dies.
+# 2 of 3 such processes end within 500 rounds where threads emit signals of what dies.
 DYING_OWNERS = """
 import random, sys, time
 from PySide6.QtCore import QCoreApplication, QEvent, QObject
@@ -20,7 +20,7 @@ from devtools_app.jobs.imports import Imports
 sys.setswitchinterval(1e-6)
 app = QCoreApplication([])
 arrived = []
-for turn in range(3000):
+for turn in range(1000):
     owner = QObject()
     runners = [Latest("dying", owner) for _ in range(3)]
     for runner in runners:
