@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from inspector.compare.model import LESS, MORE, ComparePlace, Delta
+from inspector.compare.model import LESS, MORE, NEUTRAL, ComparePlace, Delta
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.measured import measured_as, measured_memory
@@ -17,6 +17,7 @@ Sessions = Sequence[Session]
 Number = float | int | None
 _MEASURED = ("pte", "ptd", "bpte")
 FLOPS, MOVED, MEASURED = "FLOPs", "bytes moved", "measured memory"
+UNLIKE = "not comparable"  # runs in different runtimes or processes
 _ARENA = (
     ("planned", "planned_bytes"),
     ("peak", "peak_bytes"),
@@ -68,13 +69,17 @@ def measured_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:
     rows = [measured_memory(session, method) for session in sessions]
     sides = [{(one.phase, one.part): one.nbytes for one in side} for side in rows]
     words = "; ".join(dict.fromkeys(measured_as(side) for side in rows if side))
+    ways = {side[0].note for side in rows if side}  # a runtime takes memory of its own
+    if len(ways) > 1:
+        words = "; ".join([UNLIKE, *sorted(filter(None, ways)), words])
+    better = LESS if len(ways) == 1 else NEUTRAL
     where = places(sessions, "memory", method)
     found: list[Delta] = []
     for phase, part in dict.fromkeys(key for side in sides for key in side):
         values = tuple(side.get((phase, part)) for side in sides)
         what = f"{MEASURED}, {phase}{f': {part}' if part else ''}"
         if any(value is not None for value in values):
-            found.append(Delta("memory", what, "bytes", values, LESS, method, (), words, where))
+            found.append(Delta("memory", what, "bytes", values, better, method, (), words, where))
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
-from inspector.compare.numbers import FLOPS, MEASURED, MOVED
+from inspector.compare.numbers import FLOPS, MEASURED, MOVED, UNLIKE
 from inspector.compare.output_errors import BEYOND, DIFFERING, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
@@ -110,6 +110,8 @@ def _memory(found: Comparison, number: int) -> Weighed:
     real = _bytes("memory", "measured memory", steady, number)
     if real.word == UNKNOWN:
         return planned
+    if not all(one.better for one in steady):
+        return Weighed("memory", planned.word, f"{planned.text}, {MEASURED} {UNLIKE}")
     old, new = _both(steady, number) or (0, 0)
     if resident_alike(old, new - old):
         real = Weighed("memory", SAME, f"measured memory {ALIKE}")

@@ -116,3 +116,24 @@ def test_comparison_weighs_measured_memory_beyond_what_runs_differ_by(
     assert table.text(place, certainty) == "increase over the idle worker"
     steady_run = next(one for one in found.summary if one.what == names[place])
     assert tone_of(steady_run, 1) == ("bad" if word == "worse" else "muted")
+
+
+def test_memory_that_different_runtimes_took_is_no_gain_or_loss_of_the_program(
+    tmp_path: Path,
+) -> None:
+    other = measured_run(tmp_path / "b", 64 * MIB)
+    path = next(other.rglob("run.json"))
+    report = json.loads(path.read_text("utf-8")) | {"where": "executorch 1.5.1 on this machine"}
+    path.write_text(json.dumps(report), "utf-8")
+    found = compare_sessions([_session(tmp_path / "a", 32 * MIB), load_session([other])])
+    (memory,) = [one for one in weigh(found, 1) if one.area == "memory"]
+    assert (memory.word, memory.text) == (
+        "not distinguishable",
+        "same peak memory, measured memory not comparable",
+    )
+    table = summary_table(found, ("A", "B"))
+    names = [table.text(row, 0) for row in range(table.length)]
+    place = names.index("measured memory, steady run")
+    words = table.text(place, column_index(table, "certainty"))
+    assert words.startswith("not comparable; process of executorch 1.5.1")
+    assert tone_of(next(one for one in found.summary if one.what == names[place]), 1) == "muted"
