@@ -226,8 +226,9 @@ def loss_words(run: RunGap) -> str:
     worst = run.largest_loss()
     if worst is None or worst.own is None:
         return "No error of one node is known"
-    last = next((row for row in reversed(run.outside()) if row.total is not None), worst)
-    end = last.total if last.total is not None else worst.own
+    known = [(row.instruction, row.total) for row in run.outside() if row.total is not None]
+    last = [total for at, total in known if at == known[-1][0]] or [worst.own]
+    end = min(last, key=lambda one: math.inf if one.snr_db is None else one.snr_db)
     above = [row for row in run.rows if row.diverges]
     words = f"Largest loss by quantization: {_layer(worst)}"
     words += f", {_decibels(worst.own)} by itself; last output {_decibels(end)}"
@@ -245,7 +246,9 @@ def _layer(row: Row) -> str:
 
 def _decibels(metrics: Metrics) -> str:
     found = metrics.snr_db
-    return "SNR unknown" if found is None else f"SNR {found:.1f} dB"
+    if found is None:
+        return "SNR unknown"
+    return "equal" if math.isinf(found) else f"SNR {found:.1f} dB"
 
 
 def growth(run: RunGap, measure: str = USUAL) -> tuple[Floats, Floats]:

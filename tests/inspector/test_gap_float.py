@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 from inspector.recipes.float_program import is_quantized
+from inspector.tables.numeric_gap import loss_words
 from tests.inspector.cli_runs import run, valid
 
 pytestmark = pytest.mark.slow
@@ -280,3 +282,23 @@ def test_program_with_quantized_operators_of_any_vendor_is_no_float_program(
         graph=lambda _member: SimpleNamespace(calls=lambda: [node]),
     )
     assert is_quantized(record, "forward") is quantized
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ([(1, 50.0), (2, 30.0), (2, math.inf)], "last output SNR 30.0 dB"),  # values and indices
+        ([(1, 50.0), (2, math.inf)], "last output equal"),
+        ([(1, 50.0), (2, None)], "last output SNR unknown"),
+    ],
+)
+def test_loss_at_the_end_is_that_of_the_worst_output_there(
+    outputs: list[tuple[int, float | None]], words: str
+) -> None:
+    rows = [
+        SimpleNamespace(instruction=at, total=SimpleNamespace(snr_db=snr), diverges=False)
+        for at, snr in outputs
+    ]
+    worst = SimpleNamespace(own=rows[0].total, covers=(), node="n", operator="o", module="")
+    run: Any = SimpleNamespace(largest_loss=lambda: worst, outside=lambda: rows, rows=rows)
+    assert loss_words(run).endswith(words)
