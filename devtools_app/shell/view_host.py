@@ -14,6 +14,7 @@ from typing_extensions import override
 from devtools_app.state.state import State
 from devtools_app.views.spec import CanClose, CanTakeFocus, View, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.first_focus import first_focus
 
 _LOG = logging.getLogger(__name__)
 FRAME_SECONDS = 0.016  # one frame at 60 Hz; slower views are logged
@@ -100,10 +101,9 @@ class ViewHost(QWidget):
         if isinstance(target, CanTakeFocus):
             target.take_focus()
             return
-        for child in (target, *target.findChildren(QWidget)):
-            if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisibleTo(target):
-                child.setFocus(Qt.FocusReason.OtherFocusReason)
-                return
+        found = first_focus(target)
+        if found is not None:
+            found.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def shut_down(self) -> None:
         """Stop the threads of the view."""

@@ -83,6 +83,8 @@ class BackendsPane(PanelActions, Pane):
         """Show a table."""
         if isinstance(result, Table):
             self.table.show_table(result)
+            if self.table.current_row() < 0 and result.length:
+                self.table.show_current(result.key(_first_used(result)))
             self.show_content()
             self._show_card()
             self._show_job()
@@ -155,6 +157,12 @@ class BackendsPane(PanelActions, Pane):
         except KeyError:
             lines = {}
         self.card.setText("\n".join(f"{title}: {text}" for title, text in lines.items()))
+
+
+def _first_used(table: Table) -> int:
+    """Return the first row whose backend has delegates in the session, else the first row."""
+    counts = next((one.values for one in table.columns if one.title == "delegates"), ())
+    return next((row for row, count in enumerate(counts) if count), 0)
 
 
 def _table(session: Session | None, plan: BackendPlan | None) -> Table:

@@ -28,7 +28,7 @@ from devtools_app.state.variants import Variant
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page
+from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -224,7 +224,7 @@ class BisectView(QWidget):
     def _refresh(self) -> None:
         found, job = self._shown(), self._job()
         pressed = any(one.hasFocus() for one in (self._go, self._anew, self._cancel))
-        self._pages.setCurrentIndex(0 if found is None and job is None else 1)
+        show_job_page(self._pages, 0 if found is None and job is None else 1)
         busy = self.bisecting.running
         wrong = "" if busy else self._wrong(job)
         self._problem.setText(wrong)

@@ -19,7 +19,7 @@ from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page
+from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
@@ -106,7 +106,7 @@ class CompileView(QWidget):
 
     def _refresh(self) -> None:
         found = self._compiling.current
-        self._pages.setCurrentIndex(0 if found is None else 1)
+        show_job_page(self._pages, 0 if found is None else 1)
         if found is None:
             return
         before = self._shown

@@ -175,6 +175,14 @@ class GatesPane(PanelActions, Pane):
         self.show_content()
 
     @override
+    def take_focus(self) -> None:
+        """Focus the table, or the bound of a new gate where there is none yet."""
+        if self.state.gates or not self.bound.isVisible():
+            super().take_focus()
+        else:
+            self.bound.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @override
     def show_result(self, result: object) -> None:
         """Show the results, or the trend of a history."""
         if isinstance(result, _JudgedGates):

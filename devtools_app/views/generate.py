@@ -29,7 +29,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.call_plot import CallPlot
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page
+from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.splitter import splitter
@@ -177,7 +177,7 @@ class GenerateView(QWidget):
 
     def _refresh(self) -> None:
         found, what = self._shown(), self._what
-        self._pages.setCurrentIndex(0 if found is None and what is None else 1)
+        show_job_page(self._pages, 0 if found is None and what is None else 1)
         busy = self.runner.running
         focused = self._go.hasFocus() or self._stop.hasFocus()
         self._go.setVisible(not busy)

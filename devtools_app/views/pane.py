@@ -7,13 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractSpinBox,
     QApplication,
     QBoxLayout,
-    QComboBox,
     QHBoxLayout,
-    QLineEdit,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -30,6 +26,7 @@ from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.fields import ToolButton
+from devtools_app.widgets.first_focus import first_focus
 from inspector.files.session import Session
 from inspector.tables.selection import Selection
 
@@ -287,12 +284,7 @@ class Pane(QWidget):
     def take_focus(self) -> None:
         """Focus what the keys of the view act on: the drawing or table, not a tool above it."""
         page = self.stack.currentWidget() or self
-        parts = [one for one in page.findChildren(QWidget) if _takes_keys(one)]
-        parts = [page, *parts] if _takes_keys(page) else parts
-        others = [one for one in self.findChildren(QWidget) if _takes_keys(one)]
-        drawn = next((one for one in parts if not isinstance(one, _CONTROLS)), None)
-        first = self.empty.action or drawn if page is self.empty else drawn
-        found = next((one for one in (first, *parts, *others) if one is not None), None)
+        found = first_focus(page) or first_focus(self)
         if found is not None:
             found.setFocus(Qt.FocusReason.OtherFocusReason)
         self._focus_meanwhile = QApplication.focusWidget() if page is self.empty else None
@@ -335,13 +327,6 @@ class Pane(QWidget):
     def shut_down(self) -> None:
         """Stop running threads; called once before the window closes."""
         self._latest.close()
-
-
-_CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox)
-
-
-def _takes_keys(widget: QWidget) -> bool:
-    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.isVisible()
 
 
 NO_SESSION = Need(

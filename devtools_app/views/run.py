@@ -26,7 +26,7 @@ from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page
+from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -225,7 +225,7 @@ class RunView(QWidget):
 
     def _refresh(self) -> None:
         found, what = self._shown(), self._what
-        self._pages.setCurrentIndex(0 if found is None and what is None else 1)
+        show_job_page(self._pages, 0 if found is None and what is None else 1)
         busy = self._running.running
         for button in (self._go, self._bundle, self._verify):
             button.setVisible(not busy)

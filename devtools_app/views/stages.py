@@ -56,7 +56,8 @@ class StagesPane(Pane):
         both.addWidget(self.stages)
         both.addWidget(self.nodes)
         both.setChildrenCollapsible(False)
-        both.setSizes([480, 580])
+        both.setSizes([430, 800])
+        both.setStretchFactor(1, 1)  # the nodes have the longer names
         self.set_content(both)
         self.stages.row_chosen.connect(self._step_chosen)
         self.nodes.row_chosen.connect(self._node_chosen)

@@ -25,7 +25,7 @@ from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page
+from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -45,6 +45,7 @@ from inspector.tables.steps import (
     selection_of,
     value_table,
 )
+from inspector.units import plural
 from schema.backends import engine_backends
 
 _EMPTY = Need(
@@ -250,8 +251,8 @@ class StepView(QWidget):
     def _refresh(self) -> None:
         walk = self._walk()
         able = bool(self._calls) and self._what is not None
-        self._pages.setCurrentIndex(1 if able or walk is not None else 0)
         self._refresh_buttons()
+        show_job_page(self._pages, 1 if able or walk is not None else 0)
         self._title.setText(_title(walk))
         self._error.show_outcome(None if walk is None else walk.outcome)
         self._refused.setText("" if walk is None else walk.state.refused)
@@ -376,7 +377,7 @@ class StepView(QWidget):
 
 
 def _call_text(call: StepCall) -> str:
-    return f"{call.number} · delegate {call.delegate}, {call.nodes:,} nodes"
+    return f"{call.number} · delegate {call.delegate}, {plural(call.nodes, 'payload node')}"
 
 
 def _title(walk: JobProgress | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
@@ -22,7 +21,7 @@ class ColumnWidth:
         usual: preferred width
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
-        is_empty: whether all cells are empty; where columns are hidden, it is the first
+        is_empty: whether all cells are empty; where others are cut, it is hidden
 
     Units: pixels
     """
@@ -37,23 +36,34 @@ class ColumnWidth:
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
     """Return widths that fill the available width as far as possible.
 
-    Columns shrink in proportion to their spare width, and grow in proportion to their missing
-    width. If even the minimum widths exceed it, the first columns fill the width and the others
-    need scrolling.
+    The widest columns shrink first and the narrowest grow first, so that a short name is whole
+    beside a long sentence. If even the minimum widths exceed it, the first columns fill the width
+    and the others need scrolling.
     """
     seen = _that_fit(columns, room)
     if seen < len(columns):
         rest = [column.usual for column in columns[seen:]]
         return [*fitted(columns[:seen], room), *rest]
     usual = [column.usual for column in columns]
-    missing = sum(usual) - room
-    if missing > 0:
-        slack = [column.usual - column.least for column in columns]
-        taken = _parts(slack, missing)
-        return [width - part for width, part in zip(usual, taken, strict=True)]
-    lack = [max(column.most - column.usual, 0) for column in columns]
-    given = _parts(lack, -missing)
-    return [width + part for width, part in zip(usual, given, strict=True)]
+    if sum(usual) > room:
+        return _levelled([(column.least, column.usual) for column in columns], room)
+    return _levelled([(column.usual, max(column.usual, column.most)) for column in columns], room)
+
+
+def _levelled(limits: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """Return widths as near to one level as their limits allow, within a width."""
+    low, high = 0, max(most for _, most in limits)
+    while low < high:  # the highest level that fits
+        level = (low + high + 1) // 2
+        if sum(_at_level(limits, level)) <= room:
+            low = level
+        else:
+            high = level - 1
+    return _at_level(limits, low)
+
+
+def _at_level(limits: Sequence[tuple[int, int]], level: int) -> list[int]:
+    return [min(max(level, least), most) for least, most in limits]
 
 
 def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
@@ -64,15 +74,6 @@ def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
         if taken > room:
             return max(number, 1)
     return len(columns)
-
-
-def _parts(shares: Sequence[int], amount: int) -> list[int]:
-    """Distribute an amount in proportion to the requests; no share exceeds its request."""
-    whole = sum(shares)
-    if whole <= amount:
-        return list(shares)
-    ends = [sum(shares[:number]) * amount // whole for number in range(len(shares) + 1)]
-    return [end - start for start, end in pairwise(ends)]
 
 
 class ColumnFit(QObject):
@@ -149,7 +150,7 @@ class ColumnFit(QObject):
         if not self._folds:
             return [index for index in every if self._chosen.get(index, True)]
         taken = sum(self._columns[index].least for index in every if self._chosen.get(index))
-        scarce = sum(column.least for column in self._columns) > room
+        scarce = sum(column.most for column in self._columns) > room
         shown, full = list[int](), False
         for index in every:
             if index in self._chosen:
@@ -168,6 +169,7 @@ class ColumnFit(QObject):
         for index in range(len(self._columns)):
             if self._head.isSectionHidden(index) != (index not in shown):
                 self._head.setSectionHidden(index, index not in shown)
+                self._head.length()  # laid out at once: else Qt counts hidden columns in the sum
         if shown:
             # a number far from the others, at the other end of the window, is not read with them
             self._head.setStretchLastSection(not self._columns[shown[-1]].is_number)

@@ -25,28 +25,34 @@ _TAIL = re.compile(
     rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|\S*[^\s/](?P<file>/[^\s/]+))"
 )
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
-# of operators the overload, which is last, tells the least
-_OPERATOR = re.compile(r"(aten|dim_order_ops|quantized_decomposed)\.")
+# of operators the name tells the most, the overload, which is last, the least
+_OPERATOR = re.compile(
+    r"(?:native_call_)?(?:(?:aten|dim_order_ops|quantized_decomposed)(?:::|\.)"
+    r"|(?<=native_call_))(?P<name>\w+)(?:\.\w+)?"
+)
 
 
 def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return a name within a width.
 
-    A dotted path keeps its last parts, a numbered name its number, what is in a module its module,
-    a file its beginning and suffix, or its name behind a folder, other names beginning and end.
+    An operator keeps its name, a dotted path its last parts, a numbered name its number, what is
+    in a module its module, a file its beginning and suffix, or its name behind a folder, other
+    names beginning and end.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
+    if operator := _OPERATOR.fullmatch(text):
+        return _operator(text, operator, metrics, room)
     tail = _TAIL.fullmatch(text)
-    if tail is None and _PATH.fullmatch(text) and not _OPERATOR.match(text):
+    if tail is None and _PATH.fullmatch(text):
         return _last_parts(text, metrics, room)
     shown = (
         "" if tail is None else _with_tail(text, next(filter(None, tail.groups())), metrics, room)
     )
     if shown:
         return shown
-    plain = " " in text or _OPERATOR.match(text)
-    mode = Qt.TextElideMode.ElideRight if plain else Qt.TextElideMode.ElideMiddle
+    end = " " in text or text.endswith("_default")  # the name of a node by its overload
+    mode = Qt.TextElideMode.ElideRight if end else Qt.TextElideMode.ElideMiddle
     return metrics.elidedText(text, mode, int(room))
 
 
@@ -63,11 +69,24 @@ def _with_tail(text: str, tail: str, metrics: QFontMetrics | QFontMetricsF, room
     return shown if metrics.horizontalAdvance(shown) <= room else ""
 
 
+def _operator(
+    text: str, found: re.Match[str], metrics: QFontMetrics | QFontMetricsF, room: float
+) -> str:
+    """Return an operator without its overload, then without its library, then cut at its end."""
+    name = found["name"]
+    overload = "" if text.endswith(name) else _DOTS
+    shortened = f"{name}{overload}" if overload else f"{_DOTS}{name}"
+    for shown in (f"{text[: found.end('name')]}{overload}", shortened):
+        if metrics.horizontalAdvance(shown) <= room:
+            return shown
+    return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
+
+
 def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return as many of the last parts of a path as fit, at least some of the last one."""
     parts = text.split(".")
     for first in range(1, len(parts)):
-        shown = f"{_DOTS}.{'.'.join(parts[first:])}"
+        shown = f"{_DOTS}{'.'.join(parts[first:])}"
         if metrics.horizontalAdvance(shown) <= room:
             return shown
     return elided(parts[-1], metrics, room)

@@ -90,6 +90,8 @@ class EmptyState(QWidget):
         button = PushButton(text)
         button.setAccessibleName(text)
         button.clicked.connect(lambda: pressed())
+        if self._buttons.count() == 1:  # the first one, before the copy of the code
+            set_role(button, "primary", "true")
         self._buttons.insertWidget(self._buttons.indexOf(self._copy), button)
         self.setTabOrder(button, self._copy)
         return button

@@ -69,12 +69,22 @@ class DoubleSpinBox(QDoubleSpinBox):
         event.ignore()
 
 
-class PushButton(QPushButton):
-    """A button that Return presses."""
+_RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text)
-        self.setAutoDefault(True)
+
+class PushButton(QPushButton):
+    """A button that Return presses.
+
+    Qt's automatic default buttons do that as well, but look like the most important one while
+    they have the focus.
+    """
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _RETURN:
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
 
 class ToolButton(QToolButton):
@@ -82,7 +92,7 @@ class ToolButton(QToolButton):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() in _RETURN:
             self.click()
         else:
             super().keyPressEvent(event)

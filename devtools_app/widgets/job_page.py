@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from devtools_app.widgets.first_focus import first_focus
 
 
 def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWidget) -> None:
@@ -12,6 +15,16 @@ def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWi
     layout = QVBoxLayout(view)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.addWidget(pages)
+
+
+def show_job_page(pages: QStackedWidget, number: int) -> None:
+    """Bring a page to the front; the keyboard goes along to what the page is for."""
+    focus = QApplication.focusWidget()
+    moved = focus is not None and pages.isAncestorOf(focus) and number != pages.currentIndex()
+    pages.setCurrentIndex(number)
+    page = pages.currentWidget() if moved else None
+    if page is not None and (found := first_focus(page)) is not None:
+        found.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def job_page(bar: QLayout, *rows: QWidget) -> QWidget:

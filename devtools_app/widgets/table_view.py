@@ -30,6 +30,7 @@ _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
 _LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
+_LEAST_BADGE = 200  # one word, a sign and a figure are whole
 _LEAST_MEASURED = 110  # of columns whose width the user has not chosen
 _PAD = 26  # on both sides of a cell
 
@@ -240,16 +241,18 @@ class TableView(ItemPanel):
         if column.kind is ColumnKind.SHARE:
             usual = most = max(heading, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
-        if column.kind is not ColumnKind.TEXT:
-            empty = step == 1 and self.rows.length > 0 and not any(texts)
-            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER, empty)
+        empty = step == 1 and self.rows.length > 0 and not any(texts)
+        if column.kind is ColumnKind.NUMBER:
+            return ColumnWidth(usual, usual, usual, is_number=True, is_empty=empty)
+        if column.kind is ColumnKind.BADGE:
+            return ColumnWidth(min(usual, max(_LEAST_BADGE, heading)), usual, usual, is_empty=empty)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
         least = least if index else _LEAST_FIRST
         if longest + _PAD <= _SHORT:
             least = max(least, longest + _PAD)
-        return ColumnWidth(min(usual, max(least, heading)), usual, most)
+        return ColumnWidth(min(usual, max(least, heading)), usual, most, is_empty=empty)
 
     def _selected(self) -> None:
         index = self._grid.currentIndex()

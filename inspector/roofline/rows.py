@@ -99,6 +99,7 @@ class RooflineRow:
         share: of what is attainable at its intensity
         bound: the limit it is near
         is_coarse: whether the time is of so few steps of its clock that it gives no rates
+        tick_ns: one step of the clock of the time
     """
 
     label: str
@@ -118,6 +119,7 @@ class RooflineRow:
     share: float | None = None
     bound: Limit = Limit.UNKNOWN
     is_coarse: bool = False
+    tick_ns: float = 0.0
 
     @property
     def words(self) -> str:
@@ -278,6 +280,7 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
         time,
         row.share,
         is_coarse=time is not None and time < _STEPS * row.tick_ns * max(1, row.passes),
+        tick_ns=row.tick_ns,
     )
     return measured(built, limits)
 

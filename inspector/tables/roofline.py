@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
@@ -26,11 +29,12 @@ _RATES = (
     RowField("memory rate", Quantity.BANDWIDTH),
     RowField("share of limit", Quantity.SHARE),
 )
+_MEAN = "mean"
 _FIELDS = (
     RowField("operator", width=23),
     RowField("module", width=16),
     RowField("delegate", missing="—", width=13),
-    RowField("mean", Quantity.TIME, Total.SUM),
+    RowField(_MEAN, Quantity.TIME, Total.SUM),
     RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
     RowField("read", Quantity.SIZE, Total.COMPLETE),
     RowField("written", Quantity.SIZE, Total.COMPLETE),
@@ -58,7 +62,11 @@ def operators_at_limits(session: Session, method: str, units: Units) -> Table:
 def roofline_table(rows: tuple[RooflineRow, ...], method: str, units: Units) -> Table:
     """Return a table of rows."""
     keys = [row_selection(row, method) for row in rows]
-    return row_table(_FIELDS, [_cells(row) for row in rows], "operators", keys=keys, units=units)
+    cells = [_cells(row) for row in rows]
+    table = row_table(_FIELDS, cells, "operators", keys=keys, units=units)
+    ticks = np.array([row.tick_ns for row in rows], np.float64)
+    columns = (replace(one, least=ticks) if one.title == _MEAN else one for one in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 def work_columns(rows: Sequence[RooflineRow], limits: Limits, units: Units) -> tuple[Column, ...]:

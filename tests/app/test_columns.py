@@ -7,9 +7,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QStyleOptionViewItem, QTableView, QTreeView
+from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QTableView, QTreeView
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elision import CellDelegate, elided
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
@@ -26,8 +27,12 @@ CUT = 0.6  # of the width of a name
     ("name", "kept"),
     [
         ("aten_convolution_default_12", "_12"),
-        ("encoder.0.blocks.attention.linear", ".linear"),
-        ("aten.native_layer_norm.default", "aten.nat"),
+        ("encoder.0.blocks.attention.linear", "…attention.linear"),
+        ("aten.native_layer_norm.default", "native_layer_norm…"),
+        ("aten.erf.out", "erf…"),
+        ("aten::topk.values", "topk…"),
+        ("native_call_permute_copy.out", "permute_copy…"),
+        ("aten__softmax_default", "aten__softm"),
         ("stem_weight_and_more", "more"),
         ("rest of the delegate call", "rest of"),
         ("delegate 0 Conv2d_2 filter in stem.0", " in stem.0"),
@@ -180,3 +185,41 @@ def test_without_room_an_empty_column_is_the_first_to_go(qtbot, theme: Theme) ->
         table.resize(width, 300)
         hidden[width] = [grid.isColumnHidden(at) for at in range(4)]
     assert hidden == {900: [False] * 4, 375: [False, True, False, False]}
+
+
+def test_a_long_sentence_gives_way_before_a_short_name() -> None:
+    name, number, sentence = ColumnWidth(140, 190, 190), ColumnWidth(90, 90, 90), 420
+    widths = fitted((name, number, ColumnWidth(110, sentence, 900)), 600)
+    assert widths == [190, 90, 320]
+    assert fitted((name, number, ColumnWidth(110, sentence, 900)), 1000) == [190, 90, 720]
+
+
+def test_an_empty_column_gives_way_where_another_is_cut(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "values")
+    qtbot.addWidget(table)
+    names = [f"encoder.{number}.attention.projection.weight" for number in range(4)]
+    columns = (text_column("value", names), text_column("shares with", [""] * 4))
+    table.show_table(Table((*columns, text_column("source", names)), 4))
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    for width, hidden in ((1200, False), (480, True)):
+        table.resize(width, 300)
+        assert grid.isColumnHidden(1) is hidden
+        assert not grid.isColumnHidden(2)
+
+
+@pytest.mark.parametrize("width", [900, 1100, 1239])
+def test_columns_without_room_leave_no_scroll_bar(qtbot, theme: Theme, width: int) -> None:
+    table = TableView(theme, "figures")
+    qtbot.addWidget(table)
+    table.resize(width, 300)
+    numbers = [number_column(f"figure number {at}", range(3), Quantity.COUNT) for at in range(14)]
+    name, note = (text_column(title, ["aten.erf.out"] * 3) for title in ("operator", "note"))
+    table.show_table(Table((name, *numbers, note), 3))
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    assert any(grid.isColumnHidden(at) for at in range(16))
+    QApplication.processEvents()
+    assert grid.horizontalScrollBar().maximum() == 0

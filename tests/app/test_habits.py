@@ -9,14 +9,14 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QStyleOptionButton, QWidget
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets.fields import ComboBox, PushButton, SpinBox, ToolButton
 from inspector.files.load import pair
-from tests.app.window_views import open_sample
+from tests.app.window_views import host_of, open_sample
 from tests.architecture.tree import ROOT
 from tests.inspector.sessions import DATA
 
@@ -86,7 +86,6 @@ def test_return_presses_the_button_with_the_keyboard(qtbot, kind, key) -> None:
         QTest.keyClick(button, key)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_keys_act_on_the_drawing_or_table_of_a_view(window, qtbot, name) -> None:
     window.activateWindow()
@@ -137,3 +136,36 @@ def test_a_trace_takes_no_trace_of_another_run_along(tmp_path: Path) -> None:
     assert pair(str(tmp_path / "one.etdp")) == (str(tmp_path / "one.etdp"),)
     both = {str(tmp_path / "run.etdp"), str(tmp_path / "values.etdp")}
     assert set(pair(str(tmp_path / "run.etdp"))) == both
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("step", "Begin"), ("compile", "Compile…"), ("gates", None)],
+)
+def test_arrow_keys_change_no_choice_of_a_view_that_was_just_opened(
+    window, qtbot, name, label
+) -> None:
+    window.activateWindow()
+    window.show_view(name)
+
+    def opened() -> bool:
+        focus, host = QApplication.focusWidget(), host_of(window, name)
+        return focus is not None and host.isAncestorOf(focus) and _label(focus) == label
+
+    qtbot.waitUntil(opened, timeout=20_000)
+    assert not isinstance(QApplication.focusWidget(), QComboBox)
+
+
+def _label(widget: QWidget) -> str | None:
+    return widget.text() if isinstance(widget, PushButton) else None
+
+
+def test_the_button_with_the_keyboard_does_not_look_like_the_most_important_one(qtbot) -> None:
+    button = PushButton("Copy")
+    qtbot.addWidget(button)
+    button.show()
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus, timeout=5_000)
+    option = QStyleOptionButton()
+    button.initStyleOption(option)
+    assert not option.features & QStyleOptionButton.ButtonFeature.DefaultButton
