@@ -187,7 +187,7 @@ def read_config(path: str | Path, settings: Sequence[str] = ()) -> LlmConfig:
     place = Path(path)
     try:
         content: object = yaml.safe_load(place.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
         raise LlmConfigError(f"{path}: not a YAML file: {str(error).splitlines()[0]}") from error
     return config_of({} if content is None else content, str(path), settings, place.parent)
 
@@ -219,6 +219,8 @@ def config_of(
         found = from_json(groups, LlmConfig, place, closed=True)
     except ContentError as error:
         raise LlmConfigError(str(error)) from error
+    except RecursionError as error:
+        raise LlmConfigError(f"{place}: too many levels, or one that contains itself") from error
     return found if folder is None else _placed(found, folder)
 
 
@@ -288,18 +290,43 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
     for name in ("quantize_kv_cache", "use_sdpa_with_kv_cache", "local_global_attention"):
         if getattr(model, name) and not model.use_kv_cache:
             yield f"model.{name}", "needs model.use_kv_cache: true"
+    yield from _window_problems(model)
+    group = config.quantization.group_size
+    if group is not None and group < 1:
+        yield "quantization.group_size", f"expected at least 1, found {group}"
+    yield from _adapter_problems(config)
+    yield from _method_problems(config)
+    yield from _without_counterpart(config)
+
+
+def _window_problems(model: ModelConfig) -> Iterator[tuple[str, str]]:
     if model.use_attention_sink is not None:
         sizes = model.use_attention_sink.split(",")
         if len(sizes) != 2 or not all(one.strip().isdecimal() for one in sizes):
             found = model.use_attention_sink
             yield "model.use_attention_sink", f"expected SINK,WINDOW, found {found!r}"
+        elif int(sizes[1]) < 1:
+            yield "model.use_attention_sink", "expected a window of at least 1"
         elif not model.use_kv_cache:
             yield "model.use_attention_sink", "needs model.use_kv_cache: true"
-    yield from _adapter_problems(config)
-    names = [one.method_name for one in config.multimethod.methods]
+    windows = model.local_global_attention
+    if windows is not None and (not windows or min(windows) < 0):
+        found = f"expected windows, 0 for none, found {list(windows)}"
+        yield "model.local_global_attention", found
+
+
+def _method_problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
+    methods, longest = config.multimethod.methods, config.export.max_context_length
+    names = [one.method_name for one in methods]
     if len(set(names)) != len(names):
         yield "multimethod.methods", f"names occur twice: {', '.join(names)}"
-    yield from _without_counterpart(config)
+    for at, one in enumerate(methods):
+        place, length = f"multimethod.methods[{at}]", one.export_seq_len
+        if not one.method_name.isidentifier():
+            yield f"{place}.method_name", f"expected a name, found {one.method_name!r}"
+        if length is not None and not 1 <= length <= longest:
+            words = f"expected 1 to export.max_context_length {longest}, found {length}"
+            yield f"{place}.export_seq_len", words
 
 
 def _adapter_problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
@@ -356,4 +383,9 @@ def metadata_of(config: LlmConfig) -> dict[str, Any]:
         return {}
     if not isinstance(given, dict):
         raise LlmConfigError("base.metadata: expected values by the name of a method")
+    for name, value in cast("dict[str, Any]", given).items():
+        listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if not all(isinstance(one, bool | int | float | str) for one in listed):
+            words = f"expected a number, a string or a list of them, found {value!r:.60}"
+            raise LlmConfigError(f"base.metadata.{name}: {words}")
     return cast("dict[str, Any]", given)

@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from compiler.errors import CompileError
 from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.config import NANO_GPT
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.size_checks import FamilyError, Sizes, check_config, checked
+from schema.errors import FormatError
+from schema.objects.codec import ContentError, from_json, read_object
 
 Json = Mapping[str, Any]
-Sizes = DecoderSizes | NanoGptSizes
-_T = TypeVar("_T")
-
-
-class FamilyError(CompileError, ValueError):
-    """Sizes that describe no known model."""
+_LARGEST = 16 << 20  # bytes of a configuration
+PARAMS = "base.params"
 
 
 def _common(found: Json) -> dict[str, Any]:
     """Return what all families of decoders name alike."""
-    try:
-        sizes = {
-            "dim": found["hidden_size"],
-            "n_layers": found["num_hidden_layers"],
-            "n_heads": found["num_attention_heads"],
-            "vocab_size": found["vocab_size"],
-            "hidden_dim": found["intermediate_size"],
-        }
-    except KeyError as error:
-        raise FamilyError(f"config.json: {error.args[0]} is missing") from error
+    sizes = {
+        "dim": found["hidden_size"],
+        "n_layers": found["num_hidden_layers"],
+        "n_heads": found["num_attention_heads"],
+        "vocab_size": found["vocab_size"],
+        "hidden_dim": found["intermediate_size"],
+    }
     rope = dict(found.get("rope_parameters") or found.get("rope_scaling") or {})
     if "max_position_embeddings" in found:
         rope.setdefault("max_position_embeddings", found["max_position_embeddings"])
     original = found.get("original_max_position_embeddings")
     if original:
         rope.setdefault("original_max_position_embeddings", original)
-    part = found.get("partial_rotary_factor", rope.get("partial_rotary_factor", 1.0))
+    part = found.get("partial_rotary_factor") or rope.get("partial_rotary_factor", 1.0)
+    theta = found.get("rope_theta") or rope.get("rope_theta", 10000.0)
     return {
         **sizes,
         "n_kv_heads": found.get("num_key_value_heads") or sizes["n_heads"],
         "head_dim": found.get("head_dim") or 0,
         "norm_eps": found.get("rms_norm_eps", 1e-6),
-        "rope_theta": found.get("rope_theta", rope.get("rope_theta", 10000.0)),
+        "rope_theta": theta,
         "rope_scaling": rope,
         "partial_rotary_factor": part,
         "act_fn": _activation(found),
@@ -141,7 +135,7 @@ _DECODERS: Mapping[str, Callable[[Json], dict[str, Any]]] = {
     "mistral": _mistral,
     "qwen2": _qwen2,
     "qwen3": _qwen3,
-    "phi3": _llama,
+    "phi3": _mistral,
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3_text": _gemma3,
@@ -170,24 +164,52 @@ MODEL_CLASSES: Mapping[str, str] = {
 }
 
 
+# what a configuration of images and text leaves out of its part for text
+_GEMMA3_TEXT: Json = {
+    "model_type": "gemma3_text",
+    "vocab_size": 262208,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+}
+
+
 def sizes_of_folder(folder: Path) -> tuple[Sizes, Json]:
     """Return the sizes in ``config.json`` of a checkpoint, and its content.
+
+    Of a model of images and text they are those of its decoder.
 
     Raises: FamilyError, OSError
     """
     path = folder / "config.json"
-    try:
-        content: Any = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise FamilyError(f"{path}: not JSON: {error}") from error
+    content = _read_object(path)
+    text = content.get("text_config")
+    if content.get("model_type") == "gemma3" and isinstance(text, dict):
+        content = {**content, **_GEMMA3_TEXT, **cast("dict[str, Any]", text)}
     content = {**content, **_generation(folder)}
     kind = content.get("model_type", "")
-    if kind == "gpt2":
-        return _gpt2(content), content
-    if kind not in _DECODERS:
+    if kind != "gpt2" and kind not in _DECODERS:
         known = ", ".join(("gpt2", *_DECODERS))
         raise FamilyError(f"{path}: unknown model_type {kind!r}; available: {known}")
-    return DecoderSizes(**_DECODERS[kind](content)), content
+    return _described(kind, content, str(path)), content
+
+
+def _described(kind: str, content: Json, place: str) -> Sizes:
+    """Return the sizes in the content of a ``config.json``.
+
+    Raises: FamilyError
+    """
+    if kind == "gpt2":
+        return _gpt2(content, place)
+    check_config(content, place)
+    return _built(DecoderSizes, _DECODERS[kind](content), place)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        return read_object(path, "a configuration", _LARGEST)
+    except FormatError as error:
+        raise FamilyError(str(error)) from error
 
 
 def _generation(folder: Path) -> Json:
@@ -195,15 +217,12 @@ def _generation(folder: Path) -> Json:
     path = folder / "generation_config.json"
     if not path.is_file():
         return {}
-    try:
-        found: Any = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise FamilyError(f"{path}: not JSON: {error}") from error
+    found = _read_object(path)
     names = ("bos_token_id", "eos_token_id")
     return {name: found[name] for name in names if found.get(name) is not None}
 
 
-def _gpt2(found: Json) -> NanoGptSizes:
+def _gpt2(found: Json, place: str) -> Sizes:
     names = {
         "vocab_size": ("vocab_size",),
         "block_size": ("n_positions", "n_ctx"),
@@ -217,7 +236,7 @@ def _gpt2(found: Json) -> NanoGptSizes:
         if any(key in found for key in keys)
     }
     act = _activation({"hidden_act": found.get("activation_function", "gelu_new")})
-    return NanoGptSizes(**given, act_fn=act)
+    return _built(NanoGptSizes, {**given, "act_fn": act}, place)
 
 
 def sizes_of_params(model_class: str, params: Json) -> Sizes:
@@ -232,11 +251,11 @@ def sizes_of_params(model_class: str, params: Json) -> Sizes:
     if "model_type" in params or "hidden_size" in params:
         kind = params.get("model_type", family)
         if kind not in _DECODERS:
-            raise FamilyError(f"base.params.model_type: unknown {kind!r}")
-        return DecoderSizes(**_DECODERS[kind](params))
+            raise FamilyError(f"{PARAMS}.model_type: unknown {kind!r}")
+        return _described(kind, params, PARAMS)
     if family == "gpt2":
-        return _built(NanoGptSizes, params)
-    return _built(DecoderSizes, {**_shape(family), **_executorch(params)})
+        return _built(NanoGptSizes, params, PARAMS)
+    return _built(DecoderSizes, {**_shape(family), **_executorch(params)}, PARAMS)
 
 
 def _shape(family: str) -> dict[str, Any]:
@@ -265,7 +284,7 @@ def _executorch(params: Json) -> dict[str, Any]:
         }
     if "rope_freq_base" in found:
         found["rope_theta"] = found.pop("rope_freq_base")
-    if "hidden_dim" not in found and "dim" in found:
+    if "hidden_dim" not in found and isinstance(params.get("dim"), int):
         found["hidden_dim"] = _hidden_dim(params)
     return found
 
@@ -297,18 +316,12 @@ def _hidden_dim(params: Json) -> int:
     return step * -(-wide // step)
 
 
-def _built(kind: type[_T], params: Json) -> _T:
-    known = [one.name for one in fields(cast("Any", kind))]
-    unknown = [name for name in params if name not in known]
-    if unknown:
-        words = f"unknown {unknown[0]}; available: {', '.join(known)}"
-        raise FamilyError(f"base.params: {words}")
-    given = {
-        name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value
-        for name, value in params.items()
-    }
+def _built(kind: type[DecoderSizes] | type[NanoGptSizes], sizes: Json, place: str) -> Sizes:
+    """Return sizes, whose types and values are checked.
+
+    Raises: FamilyError
+    """
     try:
-        return kind(**given)
-    except TypeError as error:
-        missing = str(error).partition(": ")[2] or str(error)
-        raise FamilyError(f"base.params: missing {missing}") from error
+        return checked(from_json(dict(sizes), kind, place, closed=True), place)
+    except ContentError as error:
+        raise FamilyError(str(error)) from error

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -79,9 +79,11 @@ def _params(config: LlmConfig) -> dict[str, Any]:
         found: Any = json.loads(Path(given).read_text("utf-8"))
     except FileNotFoundError as error:
         raise LlmConfigError(f"base.params: {given}: file not found") from error
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise LlmConfigError(f"base.params: {given}: not JSON: {error}") from error
-    return found
+    if not isinstance(found, dict):
+        raise LlmConfigError(f"base.params: {given}: expected an object with the sizes")
+    return cast("dict[str, Any]", found)
 
 
 def _with_windows(config: LlmConfig, sizes: Sizes) -> Sizes:
@@ -190,12 +192,27 @@ def _gpt2_names(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return found
 
 
+def _text_name(name: str) -> str:
+    """Return the name of a weight of a model of images and text, empty for one of images."""
+    for prefix in ("model.vision_tower.", "model.multi_modal_projector."):
+        if name.startswith((prefix, prefix.removeprefix("model."))):
+            return ""
+    for prefix in ("language_model.", "model.language_model."):
+        if name.startswith(prefix):
+            rest = name.removeprefix(prefix)
+            return rest if rest.startswith(("model.", "lm_head.")) else f"model.{rest}"
+    return name
+
+
 def _split(weights: Mapping[str, torch.Tensor], sizes: Sizes) -> dict[str, torch.Tensor]:
     """Return weights with the fused projections of Phi as single ones."""
     assert isinstance(sizes, DecoderSizes)
     found: dict[str, torch.Tensor] = {}
     size = sizes.size_of_head
     for name, tensor in weights.items():
+        name = _text_name(name)
+        if not name:
+            continue
         stem, _, rest = name.partition(".qkv_proj.")
         if rest:
             counts = [n * size for n in (sizes.n_heads, sizes.groups, sizes.groups)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from compiler.errors import CompileError
 
 Tensor = torch.Tensor
+_ORIGINAL = "original_max_position_embeddings"
 
 
 class RopeError(CompileError, ValueError):
@@ -70,7 +71,7 @@ def _scaled(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[
     if kind == "default":
         return frequencies, 1.0
     if kind == "linear":
-        return frequencies / scaling["factor"], 1.0
+        return frequencies / _positive(scaling, "factor"), 1.0
     if kind == "llama3":
         return _llama3(frequencies, scaling), 1.0
     if kind == "longrope":
@@ -78,10 +79,38 @@ def _scaled(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[
     raise RopeError(f"unknown rope scaling {kind!r}; available: default, linear, llama3, longrope")
 
 
+def _positive(scaling: Mapping[str, Any], name: str, default: float | None = None) -> float:
+    """Return a member of a scaling.
+
+    Raises: RopeError if it is missing or not a positive number
+    """
+    found = scaling.get(name, default)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise RopeError(f"rope scaling: {name}: expected a positive number, found {found!r:.40}")
+    return found
+
+
+def _factors(scaling: Mapping[str, Any], name: str, count: int) -> Tensor:
+    """Return the list of a scaling that has a positive number for each frequency.
+
+    Raises: RopeError
+    """
+    given: Any = scaling.get(name)
+    listed = cast("list[Any]", given) if isinstance(given, list) else []
+    if len(listed) != count:
+        words = f"expected {count} numbers, found {len(listed)}"
+        raise RopeError(f"rope scaling: {name}: {words}")
+    return torch.tensor([_positive({name: one}, name) for one in listed])
+
+
 def _llama3(frequencies: Tensor, scaling: dict[str, Any]) -> Tensor:
     """Return frequencies of which low ones are divided, high ones are kept."""
-    factor, original = scaling["factor"], scaling["original_max_position_embeddings"]
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    factor, original = _positive(scaling, "factor"), _positive(scaling, _ORIGINAL)
+    low, high = _positive(scaling, "low_freq_factor"), _positive(scaling, "high_freq_factor")
+    if high <= low:
+        raise RopeError(
+            f"rope scaling: high_freq_factor: {high} is not above low_freq_factor {low}"
+        )
     lengths = 2 * math.pi / frequencies
     smooth = (original / lengths - low) / (high - low)
     between = (1 - smooth) * frequencies / factor + smooth * frequencies
@@ -92,14 +121,15 @@ def _llama3(frequencies: Tensor, scaling: dict[str, Any]) -> Tensor:
 
 def _longrope(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[Tensor, float]:
     """Return frequencies divided one by one, for lengths beyond those of the training or not."""
-    original = scaling["original_max_position_embeddings"]
-    longest = scaling.get("max_position_embeddings", original)
-    factors = scaling["long_factor" if length > original else "short_factor"]
+    original = _positive(scaling, _ORIGINAL)
+    longest = _positive(scaling, "max_position_embeddings", original)
+    name = "long_factor" if length > original else "short_factor"
+    factors = _factors(scaling, name, len(frequencies))
     attention = scaling.get("attention_factor")
     if attention is None:
         ratio = longest / original
         attention = 1.0 if ratio <= 1 else math.sqrt(1 + math.log(ratio) / math.log(original))
-    return frequencies / torch.tensor(factors), float(attention)
+    return frequencies / factors, float(attention)
 
 
 def rotated(values: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

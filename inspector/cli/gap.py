@@ -79,7 +79,7 @@ def run(options: Namespace) -> Answer:
     again = bool(options.backend_options)
     missing = _missing(session, again=again)
     if missing:
-        return _answer(GapReport((), (missing,)), options)
+        return gap_answer(GapReport((), (missing,)), options)
     for path in filter(None, (options.inputs_file, *options.libraries)):
         check_there(path)
     job = GapJob(
@@ -92,7 +92,7 @@ def run(options: Namespace) -> Answer:
         libraries=tuple(options.libraries),
     )
     report = _run_again(session, job, options) if again else gap_of(job, options)
-    return _answer(report, options)
+    return gap_answer(report, options)
 
 
 def _run_again(session: Session, job: GapJob, options: Namespace) -> GapReport:
@@ -119,7 +119,14 @@ def _missing(session: Session, *, again: bool = False) -> str:
     return ""
 
 
-def _answer(report: GapReport, options: Namespace) -> Answer:
+def gap_answer(report: GapReport, options: Namespace, more: str = "--top shows more") -> Answer:
+    """Return a comparison as sentences, rows and, of a sequence, calls.
+
+    Args:
+        report: the comparison
+        options: ``run``, ``sort``, ``top`` and ``format``
+        more: where the other rows are
+    """
     runs = [each for each in report.runs if each.run == options.run]
     rows = [row for each in runs for row in each.rows]
     notes = list(dict.fromkeys([*report.notes, *(note for each in runs for note in each.notes)]))
@@ -139,7 +146,7 @@ def _answer(report: GapReport, options: Namespace) -> Answer:
     losses = _losses([each for each in runs if each.is_float])
     lines = [*_lines(data, losses, call), *notes]
     if len(chosen) < len(rows):
-        lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; --top shows more")
+        lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; {more}")
     tables = [shown(gap_table(chosen))]
     if any(each.call >= 0 for each in runs):
         tables.append(shown(call_gap_table(runs), "calls"))

@@ -30,23 +30,29 @@ def gap_of(job: GapJob, options: Namespace) -> GapReport:
 
 
 def gap_of_run(
-    job: RunJob, comparison: GapJob, options: Namespace, parent: Path | None = None
+    job: RunJob,
+    comparison: GapJob,
+    options: Namespace,
+    parent: Path | None = None,
+    kept: Path | None = None,
 ) -> GapReport:
-    """Run with values into a folder that is removed afterwards; return the comparison.
+    """Run with values into a folder; return the comparison.
 
     Args:
         job: what is run; recording and times are ignored
         comparison: how it is compared; files, inputs and libraries are those of the run
         options: of the verb
-        parent: for the folder; None for that of temporary files
+        parent: for a folder that is removed afterwards; None for that of temporary files
+        kept: the folder, if it is to stay
 
     Raises: CommandError
     """
     with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=parent) as built:
-        folder = Path(built) / "run"
+        folder = kept or Path(built) / "run"
         recording = replace(job, debug_level="intermediate", timed=False, traced=True)
         try:
-            running = JobRun(recording, folder, timeout=options.timeout)
+            force = kept is not None and options.force
+            running = JobRun(recording, folder, force=force, timeout=options.timeout)
         except FolderError as error:
             raise refused(error) from error
         progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)

@@ -36,7 +36,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         " of an export, or its .pte; gap takes several",
     )
     add_folder_output(
-        parser, "folder for the program, required by export; of run: for a report of its calls"
+        parser,
+        "folder for the program, required by export; of run: for a report of its calls;"
+        " of gap --by-node: for the values of each call",
     )
     _add_text(parser)
     _add_plan(parser)
@@ -101,6 +103,12 @@ def _add_text(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tokens", type=count, default=64, metavar="N", help="of gap: of the text; default: 64"
+    )
+    parser.add_argument(
+        "--by-node",
+        type=count,
+        metavar="N",
+        help="of gap: log all values of the first N calls and compare each node; -o keeps them",
     )
 
 

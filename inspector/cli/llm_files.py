@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.recipes.compile_job import LLM_SUFFIXES, PROGRAM, Source
-from inspector.recipes.llm_source import llm_source
+from inspector.recipes.llm_source import llm_job
 
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig
 
 ASKED = ("get_", "use_", "enable_")  # begins of methods that a runner asks for a constant
+_RECORD_SUFFIX = ".etrecord"
 _DEFAULT = "compiler/llm/configs/nano_gpt.yaml"
 
 
@@ -27,11 +28,15 @@ class LlmFiles:
         program: its ``.pte``
         data: its ``.ptd`` files
         source: the configuration that it was compiled from, None if unknown
+        record: its ETRecord, empty without one
+        quantized: whether its recipe quantizes it
     """
 
     program: str
     data: tuple[str, ...]
     source: Source | None
+    record: str = ""
+    quantized: bool = False
 
 
 def config_source(options: Namespace) -> Source:
@@ -75,4 +80,11 @@ def exported_files(options: Namespace) -> LlmFiles:
     program = folder / PROGRAM if path.is_dir() else path
     check_there(str(program))
     found = sorted(str(one) for one in folder.glob("*.ptd"))
-    return LlmFiles(str(program), tuple(options.ptd or found), llm_source(folder))
+    job, record = llm_job(folder), program.with_suffix(_RECORD_SUFFIX)
+    return LlmFiles(
+        str(program),
+        tuple(options.ptd or found),
+        None if job is None else job.source,
+        str(record) if record.is_file() else "",
+        job is not None and job.quantising.requested,
+    )

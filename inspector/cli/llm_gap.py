@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
+from inspector.cli.gap import gap_answer
+from inspector.cli.gap_of_run import gap_of_run
 from inspector.cli.job_runs import check_there, finished
 from inspector.cli.llm_files import exported_files
 from inspector.cli.progress import Progress
+from inspector.jobs.executing import RunJob
+from inspector.jobs.gap import GapJob
 from inspector.jobs.generating import LlmGapJob
+from inspector.jobs.output_folder import HIDDEN
 from inspector.jobs.run import JobRun
 from inspector.tables.generation import token_table, variant_table
 from inspector.units import format_share
+
+_NODES = 10  # that are shown, with the largest errors of their own
 
 
 def run(options: Namespace) -> Answer:
@@ -23,9 +31,9 @@ def run(options: Namespace) -> Answer:
     Raises: CommandError, OSError
     """
     if len(options.words) < 2:
-        report = _compared(options)
-        options.inputs = [report["program"]]
-        return _answer(report)
+        return _of_one(options)
+    if options.by_node:
+        raise CommandError("--by-node compares one model with its float program", USAGE)
     words: list[str] = options.words
     reports = [_compared(Namespace(**{**vars(options), "words": [word]})) for word in words]
     options.inputs = [one["program"] for one in reports]
@@ -37,8 +45,51 @@ def run(options: Namespace) -> Answer:
     )
 
 
-def _compared(options: Namespace) -> dict[str, Any]:
+def _of_one(options: Namespace) -> Answer:
+    """Compare one model: its tokens, and the nodes of the first calls if requested."""
+    if options.folder is not None and not options.by_node:
+        raise CommandError("-o keeps the values of --by-node N", USAGE)
+    with tempfile.TemporaryDirectory(prefix=HIDDEN) as inputs:
+        report = _compared(options, inputs if options.by_node else "")
+        options.inputs = [report["program"]]
+        answer = _answer(report)
+        return _with_nodes(answer, options, report, inputs) if options.by_node else answer
+
+
+def _with_nodes(answer: Answer, options: Namespace, report: dict[str, Any], inputs: str) -> Answer:
+    """Run the first calls again with all values; return an answer with the gap of their nodes."""
+    files = exported_files(options)
+    job = RunJob(
+        files.program,
+        method=report["method"],
+        record=files.record,
+        data_files=files.data,
+        libraries=tuple(options.libraries),
+        threads=options.threads,
+        engine=options.engine,
+        sequence=inputs,
+    )
+    kept = None if options.folder is None else Path(options.folder)
+    comparison = GapJob((), reference="float" if files.quantized else "")
+    found = gap_of_run(job, comparison, options, kept=kept)
+    chosen = {"run": 0, "sort": "own", "top": _NODES, "format": options.format}
+    more = "--format json has all"
+    if kept is not None:
+        more = f"etscope gap {options.words[0]} {kept} has all"
+    nodes = gap_answer(found, Namespace(**chosen), more)
+    return Answer(
+        {**answer.data, "nodes": nodes.data},
+        lines=[*answer.lines, *nodes.lines],
+        tables=(*answer.tables, *nodes.tables),
+    )
+
+
+def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     """Return the report of one model.
+
+    Args:
+        options: of the verb
+        inputs: folder for the inputs of the first calls, empty for none
 
     Raises: CommandError, OSError
     """
@@ -62,6 +113,8 @@ def _compared(options: Namespace) -> dict[str, Any]:
         data_files=files.data,
         threads=options.threads,
         engine=options.engine,
+        inputs=inputs,
+        calls=options.by_node or 0,
     )
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)

@@ -73,6 +73,8 @@ class LlmGapJob:
         data_files: ``.ptd`` files
         threads: of torch
         engine: for delegates whose backend has several engines
+        inputs: folder for the inputs of the first calls, one file a call; empty for none
+        calls: whose inputs are written, at most
     """
 
     program: str
@@ -84,6 +86,8 @@ class LlmGapJob:
     data_files: tuple[str, ...] = ()
     threads: int = 1
     engine: str = ENGINES[0]
+    inputs: str = ""
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from inspector.worker import executing
 from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.generating import load_runner, with_tokenizer
 from inspector.worker.tasks import Task
+from runtime.llm.text_runner import TextRunner
 
 
 def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
@@ -39,16 +41,41 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
         config = read_config(job.config, split_settings(job.settings))
         read = reference_reader(config)
     rows: list[dict[str, Any]] = []
+    kept = _KeptInputs(job)
     with timed_stage(task.notify, "run"):
         for part in parts:
             runner.reset()
             reference, begin = read(part), len(rows)
             for place, token in enumerate(part):
+                kept.add(runner, token)
                 text = runner.tokenizer.decode([token])
                 row = _row(place, part, reference[place], runner.logits_of([token]), text)
                 rows.append({**row, "position": begin + place})
                 task.notify("counted", done=len(rows), total=len(tokens))
-    return {"program": job.program, "tokens": tokens, "rows": rows, **_summary(rows)}
+    method = {"method": kept.method} if kept.method else {}
+    return {"program": job.program, "tokens": tokens, "rows": rows, **method, **_summary(rows)}
+
+
+class _KeptInputs:
+    """Writes the inputs of the first calls, for a run that logs their values.
+
+    Only those of the first part of a text: the next one begins with an empty cache.
+    """
+
+    def __init__(self, job: LlmGapJob) -> None:
+        self._folder, self._left = Path(job.inputs), job.calls if job.inputs else 0
+        self._number = 0
+        self.method = ""
+
+    def add(self, runner: TextRunner, token: int) -> None:
+        """Write the inputs of the call that a token needs."""
+        if self._left <= 0 or runner.position != self._number:
+            self._left = 0
+            return
+        self.method, _, inputs = runner.next_inputs([token])
+        torch.save(inputs, self._folder / f"{self._number:05}.pt")
+        self._number += 1
+        self._left -= 1
 
 
 def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:

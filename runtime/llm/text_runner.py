@@ -18,6 +18,7 @@ from runtime.llm.stops import StopStrings
 from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
 
 _PREFILL, _DECODE, _FORWARD = "prefill", "decode", "forward"
+_SEEDS = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,10 @@ class Sampler:
 
         Raises: ExecutionError InvalidArgument for values that choose nothing
         """
-        if config.temperature < 0 or not 0 < config.top_p <= 1:
+        if not config.temperature >= 0 or not 0 < config.top_p <= 1:
             raise invalid_argument("the temperature is at least 0, top_p above 0 and at most 1")
+        if not -_SEEDS <= config.seed < 2 * _SEEDS:
+            raise invalid_argument(f"the seed {config.seed} has more than 64 bits")
         self._config = config
         self._generator = torch.Generator().manual_seed(config.seed)
 
@@ -116,10 +119,15 @@ class Sampler:
         """Return a token.
 
         Shapes: logits: [vocabulary]
+
+        Raises: ExecutionError for logits that are not finite
         """
         if self._config.temperature == 0:
             return int(logits.argmax())
         shares = torch.softmax(logits.float() / self._config.temperature, -1)
+        if not bool(shares.isfinite().all()):
+            words = "the logits of the program are not finite: no token can be drawn from them"
+            raise ExecutionError(ErrorCode.Internal, words)
         if self._config.top_p < 1:
             ordered, places = shares.sort(descending=True)
             before = ordered.cumsum(0) - ordered
@@ -162,6 +170,12 @@ class TextRunner:
         self._load_ms = 0.0
         self.position = 0
         self._history: list[int] = []
+        self._pending: list[int] = []  # the last token of an answer, which no call has had yet
+
+    @property
+    def program(self) -> str:
+        """Return the path of the program."""
+        return self._path
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -213,7 +227,11 @@ class TextRunner:
 
     def reset(self) -> None:
         """Forget the conversation: the next prompt begins at position 0."""
-        self.position, self._history = 0, []
+        self._go_back(0)
+
+    def _go_back(self, position: int) -> None:
+        self.position, self._history = position, self._history[:position]
+        self._pending = []
 
     def warmup(self, prompt: str, tokens: int = 2) -> None:
         """Generate a few tokens and forget them.
@@ -266,6 +284,25 @@ class TextRunner:
             stats.ended = "stop text"
         return stats
 
+    def generate_from_pos(
+        self,
+        prompt: str,
+        start_pos: int,
+        config: GenerationConfig | None = None,
+        on_text: Callable[[str], object] | None = None,
+        on_call: Callable[[CallTime], object] | None = None,
+    ) -> GenerationStats:
+        """Generate behind the first positions of the conversation; see ``generate``.
+
+        Raises: ExecutionError for a position that the conversation has not, or whose cache wrapped
+        """
+        self.load()
+        if not 0 <= start_pos <= self.position or (self.rolls and start_pos < self.position):
+            known = f"{self.position} tokens{', in a cache that wraps' if self.rolls else ''}"
+            raise invalid_argument(f"position {start_pos}: the conversation has {known}")
+        self._go_back(start_pos)
+        return self.generate(prompt, config, on_text, on_call)
+
     def generate_tokens(
         self,
         tokens: Sequence[int],
@@ -276,13 +313,16 @@ class TextRunner:
         """Generate behind tokens; see ``generate``."""
         self.load()
         self._stopped = False
-        room = self._room(len(tokens))
+        given = [*self._pending, *tokens]
+        room = self._room(len(given))
         if not tokens or room < 0:
-            words = "no tokens" if not tokens else f"{len(tokens)} tokens at {self.position}"
+            words = "no tokens" if not tokens else f"{len(given)} tokens at {self.position}"
             raise invalid_argument(f"the prompt has {words}, the context {self.context} positions")
+        self._check_known(tokens)
         stats = GenerationStats(self._load_ms, len(tokens))
         sampler, start = Sampler(config), time.perf_counter()
-        logits = self._forward(list(tokens), _PREFILL, stats, on_call)
+        logits = self._forward(given, _PREFILL, stats, on_call)
+        self._pending = []
         stats.prefill_ms = sum(one.ms for one in stats.calls)
         # The last token needs no place of its own: nothing is computed from it.
         most = room + 1
@@ -295,6 +335,7 @@ class TextRunner:
             if not stats.tokens:
                 stats.first_token_ms = (time.perf_counter() - start) * 1e3
             stats.tokens.append(token)
+            self._pending = [token]
             if token in ends:
                 stats.ended = "end of text"
                 break
@@ -306,6 +347,14 @@ class TextRunner:
             if len(stats.tokens) < most:
                 logits = self._forward([token], _DECODE, stats, on_call)
         return stats
+
+    def _check_known(self, tokens: Sequence[int]) -> None:
+        """Refuse tokens that the program has no row for: the tokenizer is of another model."""
+        size = self._facts.get("get_vocab_size")
+        other = next((one for one in tokens if size is not None and not 0 <= one < size), None)
+        if other is not None:
+            words = f"the tokenizer gives token {other}, the program has {size} tokens"
+            raise invalid_argument(f"{words}: is it the tokenizer of another model?")
 
     def _room(self, count: int) -> int:
         """Return the positions behind a prompt; without an end, one context of them."""
@@ -349,27 +398,29 @@ class TextRunner:
         on_call: Callable[[CallTime], object] | None,
     ) -> torch.Tensor:
         """Run tokens in calls as long as the methods allow; return the last logits."""
-        self._history += tokens
         logits: torch.Tensor | None = None
         while tokens:
-            name, count = self._next_call(len(tokens))
+            name, count, inputs = self.next_inputs(tokens)
             now, tokens = tokens[:count], tokens[count:]
-            method = self._methods[name]
-            inputs: list[Any] = [torch.tensor([now])]
-            if method.metadata.num_inputs() > 1:
-                inputs.append(torch.tensor([self.position]))
-            else:
-                inputs = [torch.tensor([self._history[: self.position + count]])]
             start = time.perf_counter()
-            (found, *_) = method.execute(inputs)
+            (found, *_) = self._methods[name].execute(inputs)
             call = CallTime(kind, self.position, count, (time.perf_counter() - start) * 1e3)
             stats.calls.append(call)
             if on_call is not None:
                 on_call(call)
             logits = found.reshape(-1, found.shape[-1])[-1].clone()
+            self._history += now
             self.position += count
         assert logits is not None
         return logits
+
+    def next_inputs(self, tokens: Sequence[int]) -> tuple[str, int, list[torch.Tensor]]:
+        """Return the method of the next call, how many of some tokens it takes, and its inputs."""
+        name, count = self._next_call(len(tokens))
+        now = list(tokens[:count])
+        if self._methods[name].metadata.num_inputs() > 1:
+            return name, count, [torch.tensor([now]), torch.tensor([self.position])]
+        return name, count, [torch.tensor([[*self._history, *now]])]
 
     def _next_call(self, left: int) -> tuple[str, int]:
         """Return the method for the next tokens, and how many it takes."""

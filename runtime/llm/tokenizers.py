@@ -212,6 +212,7 @@ class RanksTokenizer:
                 ranks[base64.b64decode(word, validate=True)] = int(rank)
             except ValueError as error:
                 raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
+        _check_ranks(path, ranks)
         special = {name: len(ranks) + at for at, name in enumerate(_SPECIAL)}
         self._special = special
         self._own: Any = library.Encoding(
@@ -234,6 +235,20 @@ class RanksTokenizer:
         """Return the text of tokens."""
         first = self.size - len(self._special)
         return str(self._own.decode([one for one in tokens if 0 <= one < first]))
+
+
+def _check_ranks(path: Path, ranks: Mapping[bytes, int]) -> None:
+    """Check that each rank occurs once and each byte has one, else the library ends the process.
+
+    Raises: TokenizerError
+    """
+    if sorted(ranks.values()) != list(range(len(ranks))):
+        words = f"expected the ranks 0 to {len(ranks) - 1:,} once each"
+        raise TokenizerError(f"{path}: {words}; the file is damaged or cut short")
+    missing = next((one for one in range(256) if bytes([one]) not in ranks), None)
+    if missing is not None:
+        words = f"no rank for the byte 0x{missing:02x}"
+        raise TokenizerError(f"{path}: {words}; the file is damaged or cut short")
 
 
 class Llama2cTokenizer:

@@ -50,6 +50,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "rope_scaling": LONG,
         },
     ),
+    "phi3_window": ("phi3", {"pad_token_id": 0, "sliding_window": 6}),
     "gemma": ("gemma", {"head_dim": 16}),
     "gemma2": ("gemma2", GEMMA),
     "gemma3": ("gemma3_text", GEMMA),
@@ -118,6 +119,26 @@ def test_a_folder_of_several_files_is_read(tmp_path: Path) -> None:
         assert torch.equal(_module(tmp_path, CACHE)(ids, place), own(ids, place))
 
 
+def test_the_decoder_of_a_model_of_images_is_read(tmp_path: Path) -> None:
+    sizes = {"head_dim": 16, "attn_scale": 0.25, "embedding_scale_factor": 8.0}
+    chosen = config("gemma3", CACHE, **sizes)
+    chosen = replace(chosen, debug=replace(chosen.debug, generate_full_logits=True))
+    own = build_model(chosen).module
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 128, "head_dim": 16}
+    text |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 96}
+    text |= {"query_pre_attn_scalar": 16, "rope_theta": 1e4, "layer_types": ["full_attention"] * 2}
+    whole = {"model_type": "gemma3", "text_config": text, "vision_config": {"hidden_size": 8}}
+    (tmp_path / "config.json").write_text(json.dumps(whole))
+    weights: dict[str, torch.Tensor] = {
+        f"language_model.{name}": one for name, one in own.named_parameters()
+    }
+    weights["vision_tower.embeddings.weight"] = torch.zeros(3)
+    write_safetensors(weights, tmp_path / "model.safetensors")
+    ids, place = torch.randint(0, 96, (1, 9)), torch.tensor([0])
+    with torch.no_grad():
+        torch.testing.assert_close(_module(tmp_path, CACHE)(ids, place), own(ids, place))
+
+
 def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> None:
     _saved(tmp_path)
     found = exported_llm(config_of({"base": {"model_class": "", "checkpoint": str(tmp_path)}}))
@@ -132,6 +153,9 @@ def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> N
         ({"num_hidden_layers": 2}, "the model has no model.layers.2"),
         ({"intermediate_size": 96}, "has shape [128, 64], the model has [96, 64]"),
         ({"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
+        ({"hidden_size": "64"}, "config.json: hidden_size: expected an integer, found '64'"),
+        ({"layer_types": ["full_attention"]}, "config.json: layer_types: expected one for each of"),
+        ({"num_attention_heads": 0}, "config.json: num_attention_heads: expected at least 1"),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_one_sentence(

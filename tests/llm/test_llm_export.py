@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from compiler.errors import CompileError
-from compiler.llm.config import LlmConfigError, ModelConfig, config_of, read_config, split_settings
+from compiler.llm.config import (
+    LlmConfigError,
+    ModelConfig,
+    config_of,
+    metadata_of,
+    read_config,
+    split_settings,
+)
 from compiler.llm.export import export_llm, exported_llm
 from compiler.llm.families import FamilyError
 from compiler.llm.model import build_model
@@ -90,6 +98,15 @@ def test_constant_methods_answer_a_runner() -> None:
         ({"backend": {"qnn": {"enabled": True}}}, "backend.qnn.enabled: no partitioner"),
         ({"quantization": {"use_spin_quant": "native"}}, "quantization.use_spin_quant: not supp"),
         ({"model": {**CACHE, "use_attention_sink": "4"}}, "model.use_attention_sink: expected SI"),
+        ({"model": {**CACHE, "use_attention_sink": "4,0"}}, "model.use_attention_sink: expected a"),
+        ({"model": {**CACHE, "local_global_attention": []}}, "model.local_global_attention: expe"),
+        ({"model": {**CACHE, "local_global_attention": [-1]}}, "model.local_global_attention: ex"),
+        ({"quantization": {"group_size": 0}}, "quantization.group_size: expected at least 1"),
+        ({"multimethod": {"methods": [{"method_name": ""}]}}, "multimethod.methods[0].method_name"),
+        (
+            {"multimethod": {"methods": [{"method_name": "a", "export_seq_len": 500}]}},
+            "multimethod.methods[0].export_seq_len: expected 1 to",
+        ),
     ],
 )
 def test_an_invalid_key_is_named_by_its_path(content: dict[str, object], path: str) -> None:
@@ -120,8 +137,45 @@ def test_sizes_that_are_missing_or_unknown_are_named() -> None:
         export_llm(config("llama3", widht=3))
     with pytest.raises(FamilyError, match=r"base\.model_class: unknown 'gpt9'"):
         export_llm(config("gpt9"))
-    with pytest.raises(FamilyError, match=r"missing .*'dim'"):
+    with pytest.raises(FamilyError, match=r"base\.params: dim is missing"):
         export_llm(config_of({"base": {"model_class": "llama3", "params": {"n_layers": 1}}}))
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"dim": "64"}, "base.params: dim: expected an integer, found '64'"),
+        ({"dim": 0}, "base.params.dim: expected at least 1, found 0"),
+        ({"n_layers": -1}, "base.params.n_layers: expected at least 1"),
+        ({"n_heads": 5}, "base.params.n_heads: 5 heads do not divide dim 64"),
+        ({"n_kv_heads": 3}, "base.params.n_kv_heads: 3 heads of keys do not divide n_heads 4"),
+        ({"head_dim": 7}, "base.params.head_dim: expected an even number"),
+        ({"act_fn": "sine"}, "base.params.act_fn: unknown 'sine'; available: silu"),
+        ({"windows": [4]}, "base.params.windows: expected one for each of 2 layers"),
+        ({"windows": [4, -1]}, "base.params.windows: expected at least 0"),
+        ({"rope_theta": 0}, "base.params.rope_theta: expected above 0"),
+        ({"partial_rotary_factor": 2.0}, "base.params.partial_rotary_factor: expected above 0"),
+        ({"rope_scaling": {"rope_type": "llama3"}}, "rope scaling: factor: expected a positive"),
+        ({"rope_scaling": "x"}, "base.params: rope_scaling: expected an object"),
+        ({"vocab_size": 10**12}, "parameters, more than"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_named_before_weights_exist(
+    params: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(CompileError) as found:
+        build_model(config("llama3", **params))
+    assert sentence in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["base: &a {params: *a}", f"a: {'[' * 5000}", "base: {metadata: {get_x: {a: 1}}}"]
+)
+def test_a_file_with_too_many_levels_or_kinds_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(LlmConfigError):
+        metadata_of(read_config(path))
 
 
 def test_a_safetensors_file_is_read_without_unpickling(tmp_path: Path) -> None:

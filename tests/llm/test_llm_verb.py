@@ -58,7 +58,11 @@ def test_an_export_generates_as_eager_and_has_no_gap(tmp_path: Path, name: str) 
     assert report["tokens"] == wanted
     assert [one["tokens"] for one in report["calls"]] == [5, *[1] * 11]
     assert report["calls"][-1]["position"] == 15
-    gap = _data("gap", tmp_path / "out", "--prompt", "Once upon a time there was")
+    by_node = ("--by-node", 2) if name == "whole" else ()
+    gap = _data("gap", tmp_path / "out", "--prompt", "Once upon a time there was", *by_node)
+    if by_node:
+        assert gap["nodes"]["coverage"]["compared"] > 20
+        assert [one["first_divergence"] for one in gap["nodes"]["runs"]] == [None, None]
     assert gap["top1_agreement"] == 1
     assert gap["perplexity"] == pytest.approx(gap["reference_perplexity"], rel=1e-3)
     assert gap["max_abs"] < 1e-4
@@ -84,9 +88,20 @@ def test_quantized_weights_show_in_the_gap_and_the_plan(tmp_path: Path) -> None:
     _data("export", path, *changes, "-o", tmp_path / "out")
     recipe = json.loads((tmp_path / "out/recipe.json").read_text())
     assert "8da4w" in json.dumps(recipe)
-    gap = _data("gap", tmp_path / "out", "--prompt", "Once upon a time there was")
+    kept = tmp_path / "kept"
+    given = ("gap", tmp_path / "out", "--prompt", "Once upon a time there was")
+    gap = _data(*given, "--by-node", 2, "-o", kept)
     assert gap["mean_kl"] > 0
     assert gap["first_unexplained"] is None
+    nodes = gap["nodes"]
+    assert [one["call"] for one in nodes["runs"]] == [0, 1]
+    assert all(one["is_float"] for one in nodes["runs"])
+    first = nodes["first_divergence"]
+    assert first["node"] == nodes["runs"][0]["first_divergence"]
+    assert first["module"] == "model.embed_tokens"  # its 4 bits come first
+    assert sorted(one.name for one in (kept / "calls").iterdir()) == ["00000.pt", "00001.pt"]
+    refused = run("llm", "gap", str(tmp_path / "out"), "--prompt", "Once", "-o", str(kept))
+    assert "--by-node" in refused.err
     plain, small = (_data("plan", path, *words)["rows"][-1] for words in ((), changes))
     assert small["weights"] < plain["weights"] / 3
     assert small["cache"] == plain["cache"]

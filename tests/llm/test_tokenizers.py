@@ -9,7 +9,7 @@ import pytest
 
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.tokenizers import TextStream, Tokenizer, TokenizerError, load_tokenizer
-from tests.llm.tokenizer_files import KINDS, TEXT, json_files
+from tests.llm.tokenizer_files import KINDS, TEXT, json_files, ranks_file
 
 
 @pytest.mark.parametrize("make", [*KINDS.values(), None])
@@ -33,6 +33,15 @@ def test_special_tokens_are_read(tmp_path: Path) -> None:
 def test_a_file_that_is_no_tokenizer_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "tokenizer.model"
     path.write_bytes(data)
+    with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
+        load_tokenizer(path)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.9, 0.995])
+def test_ranks_that_are_cut_short_are_one_sentence(tmp_path: Path, kept: float) -> None:
+    path = ranks_file(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * kept)])
     with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
         load_tokenizer(path)
 

@@ -1,0 +1,133 @@
+"""Checks of the sizes of a model, before any of its weights exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.errors import CompileError
+from compiler.llm.activations import ACTIVATIONS
+from compiler.llm.decoder import DecoderSizes
+from compiler.llm.nano_gpt import NanoGptSizes
+from schema.objects.codec import ContentError, from_json
+
+Sizes = DecoderSizes | NanoGptSizes
+_MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
+_DECODER = ("dim", "n_layers", "n_heads", "vocab_size", "hidden_dim")
+_GPT = ("vocab_size", "block_size", "n_layer", "n_head", "n_embd")
+
+
+class FamilyError(CompileError, ValueError):
+    """Sizes that describe no known model."""
+
+
+@dataclass(frozen=True, slots=True)
+class HfSizes:
+    """The types of what is read of a ``config.json``; other members are ignored."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    vocab_size: int
+    intermediate_size: int
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    rms_norm_eps: float = 1e-6
+    rope_theta: float | None = None
+    rope_parameters: dict[str, Any] | None = None
+    rope_scaling: dict[str, Any] | None = None
+    max_position_embeddings: int | None = None
+    original_max_position_embeddings: int | None = None
+    partial_rotary_factor: float | None = None
+    hidden_act: str | None = None
+    hidden_activation: str | None = None
+    tie_word_embeddings: bool | None = None
+    attention_bias: bool | None = None
+    mlp_bias: bool | None = None
+    sliding_window: int | None = None
+    use_sliding_window: bool | None = None
+    max_window_layers: int | None = None
+    layer_types: list[str] | None = None
+    query_pre_attn_scalar: float | None = None
+    attn_logit_softcapping: float | None = None
+    final_logit_softcapping: float | None = None
+    rope_local_base_freq: float | None = None
+    sliding_window_pattern: int | None = None
+
+
+def check_config(content: Mapping[str, Any], place: str) -> None:
+    """Check the members of a ``config.json`` that describe a decoder.
+
+    Raises: FamilyError naming the place, the member, what was expected and what was found
+    """
+    try:
+        found = from_json(dict(content), HfSizes, place)
+    except ContentError as error:
+        raise FamilyError(str(error)) from error
+    for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"):
+        if getattr(found, name) < 1:
+            raise FamilyError(f"{place}: {name}: expected at least 1, found {getattr(found, name)}")
+    kinds = found.layer_types
+    if kinds is not None and len(kinds) != found.num_hidden_layers:
+        layers = found.num_hidden_layers
+        words = f"expected one for each of {layers:,} layers, found {len(kinds):,}"
+        raise FamilyError(f"{place}: layer_types: {words}")
+
+
+def checked(sizes: Sizes, place: str) -> Sizes:
+    """Return sizes that fit together.
+
+    Raises: FamilyError naming the place and the size
+    """
+    for name, sentence in _problems(sizes):
+        raise FamilyError(f"{place}.{name}: {sentence}")
+    return sizes
+
+
+def _problems(sizes: Sizes) -> Iterator[tuple[str, str]]:
+    names = _DECODER if isinstance(sizes, DecoderSizes) else _GPT
+    for name in names:
+        found: int = getattr(sizes, name)
+        if found < 1:
+            yield name, f"expected at least 1, found {found}"
+    if sizes.act_fn not in ACTIVATIONS:
+        yield "act_fn", f"unknown {sizes.act_fn!r}; available: {', '.join(ACTIVATIONS)}"
+    if isinstance(sizes, DecoderSizes):
+        yield from _decoder_problems(sizes)
+    else:
+        if sizes.n_embd % sizes.n_head:
+            yield "n_head", f"{sizes.n_head} heads do not divide n_embd {sizes.n_embd}"
+        count = (12 * sizes.n_layer * sizes.n_embd + sizes.vocab_size) * sizes.n_embd
+        yield from _too_many(count)
+
+
+def _decoder_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
+    for name in ("n_kv_heads", "head_dim"):
+        found: int = getattr(sizes, name)
+        if found < 0:
+            yield name, f"expected at least 0, found {found}"
+    if not sizes.head_dim and sizes.dim % sizes.n_heads:
+        yield "n_heads", f"{sizes.n_heads} heads do not divide dim {sizes.dim}"
+    if sizes.n_heads % sizes.groups:
+        yield "n_kv_heads", f"{sizes.groups} heads of keys do not divide n_heads {sizes.n_heads}"
+    if not 0 < sizes.partial_rotary_factor <= 1:
+        found_part = sizes.partial_rotary_factor
+        yield "partial_rotary_factor", f"expected above 0, at most 1, found {found_part}"
+    turned = int(sizes.size_of_head * sizes.partial_rotary_factor)
+    if turned < 2 or turned % 2:
+        yield "head_dim", f"expected an even number of turned elements, found {turned}"
+    if sizes.rope_theta <= 0:
+        yield "rope_theta", f"expected above 0, found {sizes.rope_theta}"
+    if sizes.windows and len(sizes.windows) != sizes.n_layers:
+        words = f"expected one for each of {sizes.n_layers:,} layers, found {len(sizes.windows):,}"
+        yield "windows", words
+    if min(sizes.windows, default=0) < 0:
+        yield "windows", f"expected at least 0, found {min(sizes.windows)}"
+    per_layer = (2 * sizes.n_heads + 2 * sizes.groups) * sizes.size_of_head + 3 * sizes.hidden_dim
+    yield from _too_many((sizes.n_layers * per_layer + sizes.vocab_size) * sizes.dim)
+
+
+def _too_many(count: int) -> Iterator[tuple[str, str]]:
+    if count > _MOST_PARAMETERS:
+        yield "dim", f"the sizes make {count:,} parameters, more than {_MOST_PARAMETERS:,}"
