@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
 from devtools_app.shell.cyclic_gc import GarbageCollector
+from devtools_app.shell.first_size import fit_to_screen
 from devtools_app.shell.warm_imports import Warming
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice
@@ -121,6 +122,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
 
     hook.happened.connect(show_error)
     window.store.changed.connect(thaw)
+    fit_to_screen(window)
     window.show()
     from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 

@@ -38,7 +38,7 @@ class FormFiles:
 
     def choose(self, one: FormField, parent: QWidget) -> tuple[str, ...]:
         """Return files for a field that takes paths, empty if the user cancels."""
-        return self._paths.open_files(parent, one.help, _FILTERS.get(one.path, _ALL))
+        return self._paths.open_files(parent, f"Choose: {one.label}", _FILTERS.get(one.path, _ALL))
 
     def ask(
         self, one: FormField, action: str, parent: QWidget, done: Callable[[str], object]
@@ -52,10 +52,10 @@ class FormFiles:
             done: takes the value, unless the user cancels
         """
         if action == _FOLDER:
-            found = self._paths.open_folder(parent, one.help)
+            found = self._paths.open_folder(parent, f"Choose: {one.label}")
         else:
             kinds = _TENSORS if action == _INPUTS else _PYTHON
-            found = next(iter(self._paths.open_files(parent, one.help, kinds)), "")
+            found = next(iter(self._paths.open_files(parent, f"Choose: {one.label}", kinds)), "")
         if not found:
             return
         if action == IN_FILE:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.finding_links import finding_entry, short_paths
+from devtools_app.viewmodels.run_marks import RunMarks, run_marks
 from devtools_app.viewmodels.session_list import session_line
 from devtools_app.viewmodels.status import StatusFacts, status_facts
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
@@ -60,6 +61,7 @@ class TimeSum:
         reason: why the time is unknown, else empty
         note: note shown with the times, such as an assumed unit; may be empty
         hatched: whether values were logged, so that the times are not the program's
+        marks: its runs on a line, None for few runs
     """
 
     method: str = ""
@@ -69,6 +71,7 @@ class TimeSum:
     reason: str = ""
     note: str = ""
     hatched: bool = False
+    marks: RunMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         "",
         ", ".join(_notes(time, facts.tags, unit)),
         hatched=logged,
+        marks=run_marks(time.headline, _NS, unit),
     )
 
 

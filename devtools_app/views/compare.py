@@ -131,7 +131,7 @@ class ComparePane(PanelActions, Pane):
         upper = QSplitter(Qt.Orientation.Horizontal)
         upper.addWidget(self.summary)
         beside = QVBoxLayout(self._variant_side)
-        beside.setContentsMargins(0, 0, 0, 4)
+        beside.setContentsMargins(0, 0, 8, 4)
         beside.addWidget(self.tree, 1)
         beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
         upper.addWidget(self._variant_side)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
@@ -20,11 +20,13 @@ from devtools_app.viewmodels.overview import (
     overview,
     step_entry,
 )
+from devtools_app.viewmodels.run_marks import RunMarks
 from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, card_text
+from devtools_app.widgets.run_strip import RunStrip
 from devtools_app.widgets.time_bar import TimeBar
 from inspector.files.session import Session
 from inspector.findings.finding import Finding
@@ -121,12 +123,24 @@ class OverviewPane(Pane):
         card = Card(self.theme, title)
         whole = card_text(self.theme, time.whole, FontSize.LARGE, strong=True)
         whole.setToolTip(definition("time"))
-        card.add(whole)
+        card.add(whole if time.marks is None else self._spread(whole, time.marks))
         bar = TimeBar(self.theme)
         bar.show_slices(time.slices, hatched=time.hatched)
         bar.chosen.connect(lambda view: self._ask(ShowView(view)))
         card.add(bar)
         return card
+
+    def _spread(self, whole: QLabel, marks: RunMarks) -> QWidget:
+        """Return the headline with its runs beside it."""
+        whole.setWordWrap(False)
+        whole.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        both = QWidget()
+        layout = QHBoxLayout(both)
+        layout.setContentsMargins(0, 2, 0, 4)
+        layout.setSpacing(24)
+        layout.addWidget(whole)
+        layout.addWidget(RunStrip(self.theme, marks), 1)
+        return both
 
     def _add_left(self, content: Overview) -> None:
         card = Card(self.theme, "Findings")

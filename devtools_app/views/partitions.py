@@ -61,6 +61,9 @@ class _PartitionsContent:
     delegates: dict[int | None, list[int]]
 
 
+_PARTITIONS_SHARE = 46  # percent: most programs have few delegates, and many boundary tensors
+
+
 class PartitionsPane(PanelActions, Pane):
     """Lists delegates with their nodes, and shows details of the selected one."""
 
@@ -85,7 +88,7 @@ class PartitionsPane(PanelActions, Pane):
         side.addWidget(self.table)
         side.setChildrenCollapsible(False)
         side.setSizes([240, 200])
-        self.set_content(Beside(self.tree, side))
+        self.set_content(Beside(self.tree, side, _PARTITIONS_SHARE))
         for panel in (self.tree, self.table):
             offer_edits_of_rows(panel, self.context)
         self.tree.row_chosen.connect(self._row_chosen)

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
 _LINE = 16  # height of a line of text of the usual size
-_WIDEST = 1200  # beyond that lines are too long to be read with ease
+_WIDEST = 1560  # beyond that lines are too long to be read with ease
 
 
 class CardPage(QScrollArea):

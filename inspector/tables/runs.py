@@ -13,7 +13,14 @@ from inspector.jobs.messages import Expected
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity, choose_unit, format_change, format_share, plural
+from inspector.units import (
+    Quantity,
+    choose_unit,
+    format_bytes,
+    format_change,
+    format_share,
+    plural,
+)
 from schema.errors import FormatError
 from schema.objects.codec import read_json
 from schema.origins import ValueOrigin
@@ -217,21 +224,24 @@ def outputs_text(report: Mapping[str, Any]) -> str:
     """Return one line per output, and notes on memory and the trace."""
     lines = [f"output {place}  {described(one)}" for place, one in enumerate(report["outputs"])]
     memory = report["memory"]
-    lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
+    lines.append(f"planned   {format_bytes(sum(memory['planned_bytes']))}")
     if memory["peak_bytes"] is not None:
-        lines.append(f"process   {memory['peak_bytes']:,} bytes at most")
+        lines.append(f"process   {format_bytes(memory['peak_bytes'])} at most")
     increase = memory.get("increase", {})
     known = [
-        f"{name.replace('_', ' ')} {one:,}" for name, one in increase.items() if one is not None
+        f"{name.replace('_', ' ')} {format_bytes(one)}"
+        for name, one in increase.items()
+        if one is not None
     ]
     if known:
-        lines.append(f"resident  {', '.join(known)} bytes beyond the idle worker at their peaks")
+        lines.append(f"resident  {', '.join(known)} beyond the idle worker at their peaks")
     if "where" in report:
         lines.append(f"runtime   {report['where']}")
     lines += delegate_lines(report["partitions"])
     trace = report["trace"]
-    lines.append(f"trace     {trace['events']:,} events, {trace['debug_bytes']:,} bytes of values")
-    lines += [f"files     {one['path']}, {one['bytes']:,} bytes" for one in report["files"]]
+    logged = format_bytes(trace["debug_bytes"])
+    lines.append(f"trace     {trace['events']:,} events, {logged} of values")
+    lines += [f"files     {one['path']}, {format_bytes(one['bytes'])}" for one in report["files"]]
     lines += [f"warning   {text}" for text in report.get("warnings", ())]
     return "\n".join(lines)
 

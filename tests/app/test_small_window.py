@@ -7,11 +7,12 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QApplication, QMainWindow, QPushButton, QWidget
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.shell.dock_room import shares
+from devtools_app.shell.first_size import fit_to_screen
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.overview import Slice
@@ -168,3 +169,15 @@ def test_tools_of_a_view_do_not_cover_each_other_at_any_width(qtbot, width: int)
     for one, other in combinations(tools, 2):
         inner = one.geometry().adjusted(2, 0, -2, 0)  # a frame may touch the next one
         assert not inner.intersects(other.geometry()), (one, other)
+
+
+@pytest.mark.parametrize(
+    ("screen", "size"),
+    [((1280, 720), (1278, 686)), ((1920, 1080), (1280, 800)), ((1024, 768), (1022, 734))],
+)
+def test_the_first_window_lies_within_the_screen(qtbot, screen, size) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    fit_to_screen(window, QRect(0, 0, *screen))
+    assert (window.width(), window.height()) == size
