@@ -71,6 +71,36 @@ def test_changed_sizes_are_reshaped_and_give_the_same_bits() -> None:
         assert same(here.execute([given]), there.execute([given])), count
 
 
+def test_sizes_seen_before_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtime.backends.xnnpack.native import in_place
+
+    asked: list[int] = []
+    of_library = InPlaceCall._result
+    monkeypatch.setattr(
+        InPlaceCall,
+        "_result",
+        lambda call, end: (asked.append(end.number), of_library(call, end))[1],
+    )
+    monkeypatch.setattr(in_place, "_MOST_SHAPES", 3)
+    rows = torch.export.Dim("rows", max=32)
+    here, there = both(lowered(Layers(), torch.randn(3, 6), ({0: rows},)))
+
+    def new_sizes(*counts: int) -> int:
+        before = len(asked)
+        for count in counts:
+            given = torch.randn(count, 6)
+            assert same(here.execute([given]), there.execute([given])), count
+        return len(asked) - before
+
+    results = new_sizes(3)
+    assert results > 0
+    assert new_sizes(4, 5) == 2 * results
+    assert new_sizes(3, 5, 4, 3, 3, 5) == 0
+    assert new_sizes(6) == results  # the oldest of three is forgotten
+    assert new_sizes(4, 5, 6) == 0
+    assert new_sizes(3) == results
+
+
 def test_two_methods_of_one_program_keep_their_sizes_apart() -> None:
     rows = torch.export.Dim("rows", max=32)
     buffer = lowered(Layers(), torch.randn(3, 6), ({0: rows},))
