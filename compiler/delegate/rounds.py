@@ -127,14 +127,13 @@ def lowered_with_preserved_ops(
             return LoweredWithPreservedOps(edge, preserved, None)
         rounds = DryRun(edge).rounds(partitioners)
         last = rounds[-1]
-        rejected = [
+        left = [
             n for n in preserved_nodes(last.program, preserved.ops) if tag_of(n) not in last.tags
         ]
+        # one that was refused and is still there has no decomposition
+        rejected = {node.meta["from_node"][0].name for node in left} - set(preserved.refused)
         if not rejected:
             return LoweredWithPreservedOps(edge, preserved, rounds)
-        for node in rejected:
-            source = node.meta["from_node"][0].name
-            preserved.refused[source] = (
-                f"{names} requested to preserve it, but no partitioner took it"
-            )
+        words = f"{names} requested to preserve it, but no partitioner took it"
+        preserved.refused |= dict.fromkeys(rejected, words)
     raise PartitionError(f"{names} keeps preserving operators that no partitioner takes")

@@ -94,7 +94,8 @@ class PreservedOps:
         return tuple(
             self._verdict(node, why, parts.get(node.name, []))
             for node, why in self.answered.items()
-            if why is not None
+            # one without a decomposition is in the edge program, with a verdict of its own
+            if why is not None and parts.get(node.name) != [operator_of(node)]
         )
 
     def _verdict(self, node: Node, why: str, parts: Sequence[str]) -> Verdict:

@@ -295,6 +295,28 @@ def test_operator_kept_whole_is_taken_or_decomposed() -> None:
     nobody.to_executorch()  # runs on kernels that are there
 
 
+def test_operator_without_a_decomposition_stays_where_no_partitioner_takes_it() -> None:
+    class Keeping(ByNode):
+        def ops_to_not_decompose(self, ep: Any) -> Any:
+            return [torch.ops.aten.upsample_bilinear2d.vec, torch.ops.aten.linear.default], None
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear"))
+
+    program = exported(Net(), torch.randn(1, 1, 2, 2))
+    for taken in (False, True):
+        take = Keeping(lambda n, taken=taken: "t" if taken and "aten_linear" in n.name else None)
+        manager = to_edge_transform_and_lower(program, partitioner=take)
+        outcomes = {v.operator: v.outcome.value for v in manager.verdicts["forward"]}
+        assert outcomes["aten.upsample_bilinear2d.vec"] == "no_rule_for_operator"
+        assert outcomes["aten.linear.default"] == ("delegated" if taken else "decomposed_away")
+
+
 def test_operators_are_kept_whole_for_one_of_several_partitioners() -> None:
     class Keeping(ByNode):
         def ops_to_not_decompose(self, ep: Any) -> Any:
