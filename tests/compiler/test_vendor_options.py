@@ -9,8 +9,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-from compiler.backends.vendors import create
+from compiler import export
+from compiler.backends.vendors import create, openvino
 from compiler.backends.vendors.create import (
     VendorError,
     create_partitioner_of,
@@ -127,7 +130,7 @@ def test_what_is_missing_is_one_sentence_with_how_to_get_it() -> None:
         create_partitioner_of(one, {})
     assert str(caught.value) == (
         "gone is not available here: the module no_such_module is not installed;"
-        " pip install 'no-such>=1'"
+        " pip install 'no-such>=1' or `etscope backends install gone`"
     )
     with pytest.raises(VendorError, match="gone has no quantizer"):
         create_quantizer_of(one, {})
@@ -304,3 +307,25 @@ def test_printed_and_logged_lines_are_read_and_passed_on(
         "Op not supported:  torch.ops.aten.erf.default"
     ]
     assert "Op is fine" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch, about its own layers
+@pytest.mark.parametrize("layer", [nn.GRU, nn.LSTM, nn.RNN])
+def test_recurrent_layers_are_decomposed_for_nncf_and_other_operators_stay(
+    layer: type[nn.Module],
+) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cells, self.head = layer(3, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.silu(self.head(self.cells(x)[0]))
+
+    given = (torch.randn(1, 2, 3),)
+    program = export(Net().eval(), given)
+    plain = openvino._Nncf("INT8_SYM").prepared(program)
+    names = {str(node.target) for node in plain.graph.nodes if node.op == "call_function"}
+    assert not names & {"aten.gru.input", "aten.lstm.input", "aten.rnn_tanh.input"}
+    assert {"aten.linear.default", "aten.silu.default"} <= names
+    assert torch.allclose(plain.module()(*given), program.module()(*given), atol=1e-6)

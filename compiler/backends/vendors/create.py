@@ -119,7 +119,8 @@ def _function(place: str) -> Any:  # noqa: ANN401
 
 def unavailable(vendor: Vendor, why: str) -> str:
     """Return the sentence for a vendor that cannot be used here, with how to get it."""
-    return f"{vendor.alias} is not available here: {why}; {vendor.install}"
+    installed = f" or `etscope backends install {vendor.alias}`" if vendor.packages else ""
+    return f"{vendor.alias} is not available here: {why}; {vendor.install}{installed}"
 
 
 def _why(vendor: Vendor, error: Exception) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+import torch
+from torch.export import ExportedProgram
 
 from compiler.backends.vendors.options import Creator, VendorOptions
 from compiler.backends.vendors.package import backend_part, spec
@@ -38,6 +41,14 @@ class _Nncf:
         """Annotate a graph, for callers that use the plain steps."""
         return backend_part("openvino.quantizer").OpenVINOQuantizer(mode=self.mode).annotate(model)
 
+    def prepared(self, program: Any) -> ExportedProgram:  # noqa: ANN401
+        """Return an exported program whose operators NNCF has shapes for.
+
+        A recurrent layer is one operator with several results, none of which has a shape there.
+        """
+        known: Any = torch.export.default_decompositions()
+        return program.run_decompositions({op: known[op] for op in _recurrent(known)})
+
     def quantize(self, captured: Any, calls: Sequence[tuple[Any, ...]]) -> Any:  # noqa: ANN401
         """Return a quantized graph module.
 
@@ -54,6 +65,11 @@ class _Nncf:
             fast_bias_correction=None,
             fold_quantize=True,  # the front end converts stored integers only
         )
+
+
+def _recurrent(operators: Iterable[Any]) -> Iterator[Any]:
+    names = ("aten::gru.", "aten::lstm.", "aten::rnn_tanh.", "aten::rnn_relu.")
+    return (op for op in operators if op.name().startswith(names))
 
 
 class _Calls:

@@ -48,7 +48,7 @@ def quantized_program(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
         chosen = _quantizer(how, quantizer) if vendors is None else _of_vendor(vendors)
-        converted = _converted(steps, _captured(program), chosen, calls)
+        converted = _converted(steps, program, chosen, calls)
         return torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
 
 
@@ -64,16 +64,16 @@ def quantize_handed(asked: Mapping[str, Any], notify: Callable[..., None]) -> di
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
         chosen = _of_vendor(asked["quantizer"])
-        converted = _converted(steps, _captured(program), chosen, calls)
+        converted = _converted(steps, program, chosen, calls)
         made = torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
         torch.export.save(made, folder / QUANTIZED_FILE)
     return {}
 
 
-def _converted(steps: Any, captured: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+def _converted(steps: Any, program: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
     if hasattr(chosen, "quantize"):  # a vendor's own steps
-        return chosen.quantize(captured, calls)
-    prepared = steps.prepare_pt2e(captured, chosen)
+        return chosen.quantize(_captured(chosen.prepared(program)), calls)
+    prepared = steps.prepare_pt2e(_captured(program), chosen)
     with torch.no_grad():
         for given in calls:
             prepared(*given)
