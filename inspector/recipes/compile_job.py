@@ -383,11 +383,12 @@ class CompileJob:
     backend_python: str = option(
         "",
         "interpreter whose packages partition and preprocess, for partitioners that are not"
-        " ETScope's own: a path, the name of an environment of `etscope backends list`, or auto",
+        " ETScope's own: a path, the name of an environment of `etscope backends list`, or auto;"
+        " default: an environment for what the current interpreter lacks",
         flag="backend-python",
         metavar="PATH|NAME|auto",
         label="interpreter of backends",
-        empty="the one ETScope runs in",
+        empty="the one ETScope runs in, or an environment that has the packages",
         group=TOOLCHAIN,
         names=FieldNames.INTERPRETER,
     )

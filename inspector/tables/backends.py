@@ -15,7 +15,7 @@ from inspector.units import Quantity
 
 
 def _tone(value: object) -> str:
-    return "good" if value == AVAILABLE else "muted"
+    return "good" if str(value).startswith(AVAILABLE) else "muted"
 
 
 _CARD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schema.backends import BACKENDS, Backend, backend_of, partitioners
-from schema.vendors.environments import environment
+from schema.vendors.environments import state_here
 from schema.vendors.table import VENDORS, Vendor, unknown_vendor, vendor_called
 
 AVAILABLE = "available"
@@ -33,6 +33,7 @@ class BackendCard:
         partitioner: whether it has one
         quantizer: whether it has one
         traps: known ones
+        environment: that has its compiler, empty if the current interpreter has it or none
     """
 
     name: str
@@ -46,11 +47,13 @@ class BackendCard:
     partitioner: bool
     quantizer: bool
     traps: tuple[str, ...] = ()
+    environment: str = ""
 
     @property
     def state(self) -> str:
-        """Return ``available``, or the sentence of what is missing."""
-        return self.missing or AVAILABLE
+        """Return ``available``, and where, or the sentence of what is missing."""
+        where = f", in the environment {self.environment}" if self.environment else ""
+        return self.missing or f"{AVAILABLE}{where}"
 
 
 def backend_cards() -> tuple[BackendCard, ...]:
@@ -111,15 +114,14 @@ def _own(one: Backend) -> BackendCard:
 
 
 def _of_vendor(one: Vendor) -> BackendCard:
-    missing = one.missing()
-    if missing and environment(one.alias) is not None:
-        missing = f"in an environment of its own: --backend-python {one.alias}"
+    missing, environment = state_here(one)
     return BackendCard(
         *(one.alias, one.title, one.backend, one.hardware, missing, one.install, one.works),
         _runs(backend_of(one.backend)) if one.backend else "instruction by instruction",
         partitioner=bool(one.place),
         quantizer=bool(one.quantizer),
         traps=one.traps,
+        environment=environment,
     )
 
 

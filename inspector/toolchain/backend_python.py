@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schema.backends import partitioners
-from schema.vendors.environments import environment, environments
+from schema.vendors.environments import environment, environment_for, environments
 from schema.vendors.table import vendor_called
 
 AUTO = "auto"
@@ -14,30 +14,41 @@ class NoEnvironmentError(Exception):
 
 
 def interpreter_of(named: str, partitioner: str) -> str:
-    """Return the interpreter for a partitioner, empty for the current one.
+    """Return the interpreter for a partitioner or quantizer, empty for the current one.
 
     Args:
-        named: by the user: a path, the name of an environment, or ``auto`` for that of the backend
+        named: by the user: a path, the name of an environment, or ``auto`` for that of the
+            vendor; empty: an environment only for what the current interpreter cannot do
         partitioner: with its options; ETScope's own stay here
 
     Raises: NoEnvironmentError with those that are there
     """
     name = partitioner.partition(":")[0]
-    if not named or any(name in (one.alias, one.class_name) for one in partitioners()):
+    if any(name in (one.alias, one.class_name) for one in partitioners()):
         return ""
-    vendor = vendor_called(name)
-    asked = named
-    if named == AUTO:
-        asked = vendor.alias if vendor is not None else name
-    elif any(mark in named for mark in ("/", "\\")):
+    if any(mark in named for mark in ("/", "\\")):
         return named
-    found = environment(asked)
-    if found is not None:
-        return str(found.python)
-    if named == AUTO and vendor is not None and not vendor.missing():
-        return ""  # this interpreter has it
+    vendor = vendor_called(name)
+    if named in ("", AUTO) and vendor is not None:
+        found = environment(vendor.alias) if named else None
+        if found is None and vendor.missing():
+            found = environment_for(vendor)
+        if found is None and (not named or not vendor.missing()):
+            return ""
+        asked = vendor.alias
+    elif not named:
+        return ""
+    else:
+        asked = name if named == AUTO else named
+        found = environment(asked)
+    if found is None:
+        raise NoEnvironmentError(_no_environment(asked))
+    return str(found.python)
+
+
+def _no_environment(asked: str) -> str:
     there = ", ".join(one.name for one in environments()) or "none"
-    raise NoEnvironmentError(
+    return (
         f"no environment {asked!r} of a backend; available: {there}. "
         f"`etscope backends install {asked}` creates one"
     )

@@ -9,6 +9,7 @@ from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import ReportedError, ToolchainError, ask, ignore_message
 from inspector.toolchain.interpreter import interpreter
 from schema.backends import PACKAGES, partitioners
+from schema.vendors.environments import state_here
 from schema.vendors.names import flow_vendor, partitioner_vendor
 from schema.vendors.table import Vendor, with_flow, with_partitioner, with_quantizer
 
@@ -63,20 +64,21 @@ def own_partitioners() -> list[dict[str, str]]:
         for one in partitioners()
     ]
     vendors = (one for one in with_partitioner() if partitioner_vendor(one.alias) is one)
-    return own + [_of_vendor(one, one.missing()) for one in (*vendors, *with_flow())]
+    return own + [_of_vendor(one, *state_here(one)) for one in (*vendors, *with_flow())]
 
 
 def vendor_quantizers() -> list[dict[str, str]]:
     """Return the quantizers of vendors, with what is missing of each."""
-    return [_of_vendor(one, one.missing()) for one in with_quantizer()]
+    return [_of_vendor(one, *state_here(one)) for one in with_quantizer()]
 
 
-def _of_vendor(one: Vendor, why: str) -> dict[str, str]:
+def _of_vendor(one: Vendor, why: str, environment: str = "") -> dict[str, str]:
+    where = f" (in the environment {environment})" if environment else ""
     return {
         "alias": one.alias,
         "class": one.class_name,
         "module": one.place.partition(":")[0],
-        "summary": f"{one.title}: {one.hardware}",
+        "summary": f"{one.title}: {one.hardware}{where}",
         "why_not": why,
         "install": one.install if why else "",
     }

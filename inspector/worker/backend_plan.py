@@ -19,6 +19,9 @@ from inspector.jobs.backend_plan import (
     BackendShare,
 )
 from inspector.jobs.preview import MethodPreview
+from inspector.toolchain.backend_python import interpreter_of
+from inspector.toolchain.child import ToolchainError
+from inspector.worker.backend_python import VendorTables, tables_of
 from inspector.worker.compile_job import MessageCollector
 from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.lowering import check_names
@@ -63,13 +66,16 @@ def card(job: BackendCardJob, _task: Task) -> dict[str, Any]:
     vendor = vendor_called(job.name)
     if vendor is None:
         return to_json(BackendFacts())
+    python = interpreter_of("", vendor.alias)
     try:
-        known = options_of(vendor) if vendor.make else {}
-        listed = operators_of(vendor)
-    except VendorError as error:
+        if python:
+            found = tables_of(python, vendor.alias)
+        else:
+            found = VendorTables(options_of(vendor), operators_of(vendor))
+    except (VendorError, ToolchainError) as error:
         return to_json(BackendFacts(error=str(error)))
-    options = tuple(BackendOption(name, values) for name, values in known.items())
-    return to_json(BackendFacts(options, tuple(listed)))
+    options = tuple(BackendOption(name, values) for name, values in found.options.items())
+    return to_json(BackendFacts(options, tuple(found.operators)))
 
 
 def _share(name: str, method: str, found: MethodPreview) -> BackendShare:

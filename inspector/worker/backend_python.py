@@ -51,6 +51,18 @@ _numbers = itertools.count()
 _children: dict[str, Interpreter] = {}
 
 
+class VendorTables(msgspec.Struct):
+    """What the tables of a vendor list.
+
+    Attributes:
+        options: of its partitioner, each with its values, empty for any
+        operators: that it takes, each with the dtypes
+    """
+
+    options: dict[str, tuple[str, ...]]
+    operators: list[tuple[str, str]]
+
+
 class _Spec(msgspec.Struct):
     backend: str
     settings: list[tuple[str, str]]
@@ -89,6 +101,14 @@ class _Result(msgspec.Struct):
 
 
 _Results = dict[str, list[_Result]]
+
+
+def tables_of(python: str, vendor: str) -> VendorTables:
+    """Return what the tables of a vendor list in another interpreter.
+
+    Raises: ToolchainError if they cannot be read there
+    """
+    return _ask(python, VendorTables, do="card", vendor=vendor)
 
 
 def partitioner_of(python: str, asked: NamedObject) -> PartitionerElsewhere:

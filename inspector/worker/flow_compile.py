@@ -29,7 +29,9 @@ def compile_by_flow(job: CompileJob, vendor: Vendor, task: Task) -> dict[str, An
     if problem := first_problem(job):
         raise AnswerError(problem)
     try:
-        python = interpreter_of(job.backend_python, job.partitioners[0]) or job.python
+        elsewhere = job.backend_python or not job.python
+        python = interpreter_of(job.backend_python, job.partitioners[0]) if elsewhere else ""
+        python = python or job.python
     except NoEnvironmentError as error:
         raise AnswerError(str(error)) from error
     missing = vendor.missing() if python in ("", sys.executable) else ""

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schema.vendors.needs import has_module
+from schema.vendors.table import Vendor
+
 FACTS = "environment.json"
 _NAME = "backends"
 
@@ -66,13 +69,37 @@ def environment(name: str) -> Environment | None:
     return next((one for one in environments() if one.name == name), None)
 
 
+def environment_for(vendor: Vendor) -> Environment | None:
+    """Return the environment of a vendor, else one that meets its needs, None without any."""
+    own = environment(vendor.alias)
+    if own is not None:
+        return own
+    return next((one for one in environments() if not _missing(one, vendor)), None)
+
+
+def state_here(vendor: Vendor) -> tuple[str, str]:
+    """Return why a vendor's compiler cannot run here, and the name of the environment it runs in.
+
+    Both are empty if the current interpreter has it.
+    """
+    missing = vendor.missing()
+    found = environment_for(vendor) if missing else None
+    return ("", found.name) if found is not None else (missing, "")
+
+
+def _missing(one: Environment, vendor: Vendor) -> str:
+    return vendor.missing(_libraries(one.folder), str(one.python.parent))
+
+
 def python_with(module: str) -> str:
     """Return the interpreter of an environment that has a module; empty if none has it."""
-    for one in environments():
-        for library in (*one.folder.glob("lib/python3*/site-packages"), one.folder / "Lib"):
-            if (library / module).is_dir() or (library / "site-packages" / module).is_dir():
-                return str(one.python)
-    return ""
+    having = (one for one in environments() if has_module(module, _libraries(one.folder)))
+    return next((str(one.python) for one in having), "")
+
+
+def _libraries(folder: Path) -> list[str]:
+    found = (*folder.glob("lib/python3*/site-packages"), folder / "Lib" / "site-packages")
+    return [str(one) for one in found]
 
 
 def _environment(folder: Path) -> Environment | None:

@@ -42,18 +42,19 @@ class VendorNeed:
             return f"it needs {_SYSTEMS.get(self.platform, self.platform)}"
         return f"the module {self.module.replace('/', '.')} is not installed"
 
-    def is_met(self, paths: Sequence[str] | None = None) -> bool:
+    def is_met(self, paths: Sequence[str] | None = None, commands: str = "") -> bool:
         """Return whether it is there.
 
         Args:
             paths: folders of packages; None for those of this interpreter
+            commands: path for programs, as in PATH; empty for that of this interpreter
         """
         if self.platform:
             return sys.platform == self.platform
         if self.variable:
             return Path(os.environ.get(self.variable) or "/none").is_dir()
         if self.command:
-            return shutil.which(self.command, path=command_path()) is not None
+            return shutil.which(self.command, path=commands or command_path()) is not None
         return has_module(self.module, sys.path if paths is None else paths)
 
 

@@ -71,13 +71,15 @@ class Vendor:
         words = " ".join(f"'{one}'" if set(one) & set("<>") else one for one in self.packages)
         return f"pip install {words}"
 
-    def missing(self, paths: Sequence[str] | None = None) -> str:
+    def missing(self, paths: Sequence[str] | None = None, commands: str = "") -> str:
         """Return the sentence of the first need that is not met, empty if all are.
 
         Args:
             paths: folders of packages; None for those of this interpreter
+            commands: path for programs; empty for that of this interpreter
         """
-        return next((one.sentence for one in self.needs if not one.is_met(paths)), "")
+        unmet = (one.sentence for one in self.needs if not one.is_met(paths, commands))
+        return next(unmet, "")
 
 
 _M = "compiler.backends.vendors."

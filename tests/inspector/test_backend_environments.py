@@ -104,4 +104,4 @@ def test_card_of_a_backend_names_the_environment_that_has_it(
     python.touch()
     facts = environments_folder() / "openvino" / FACTS
     facts.write_text('{"packages": ["openvino==2025.4.1"], "created": "2026-11-24"}')
-    assert backend_card("openvino").state.endswith("--backend-python openvino")
+    assert backend_card("openvino").state == "available, in the environment openvino"

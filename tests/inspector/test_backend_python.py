@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 
 from compiler.named import NamedObject
 from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.toolchain.backend_cards import backend_card
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
 from inspector.worker import backend_python
@@ -25,6 +26,8 @@ from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import ProgramFile, decode
 from schema.vendors import environments
 from schema.vendors.environments import FACTS, python_in
+from schema.vendors.needs import VendorNeed
+from schema.vendors.table import Vendor
 
 pytestmark = pytest.mark.slow
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
@@ -175,7 +178,45 @@ def test_environments_go_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert interpreter_of("coreml", "coreml") == interpreter_of("auto", "core-ml") == str(python)
     assert interpreter_of("auto", "xnnpack") == interpreter_of("", "coreml") == ""
     assert interpreter_of("/opt/python", "coreml") == "/opt/python"
+    monkeypatch.setattr(VendorNeed, "is_met", lambda *_: False)  # nor here, nor in any environment
+    assert interpreter_of("", "coreml") == str(python)
+    assert interpreter_of("", "xnnpack") == interpreter_of("", "vulkan") == ""
+    with pytest.raises(NoEnvironmentError, match="no environment 'vulkan'"):
+        interpreter_of("auto", "vulkan")
     assert importlib.util.find_spec("openvino") or environments.python_with("openvino") == ""
+    card = backend_card("coreml")
+    assert (card.missing, card.state) == ("", "available, in the environment coreml")
     (tmp_path / "coreml" / FACTS).write_text("{")
     with pytest.raises(NoEnvironmentError, match="no environment 'coreml'"):
         interpreter_of("coreml", "coreml")
+
+
+def test_environment_serves_every_vendor_whose_needs_it_meets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path)
+    python = python_in(tmp_path / "ethos-u")
+    library = tmp_path / "ethos-u/lib/python3.11/site-packages"
+    for module in ("executorch/backends/cortex_m", "tosa_serializer", "ethosu"):
+        (library / module).mkdir(parents=True)
+    python.parent.mkdir(parents=True)
+    python.touch()
+    facts = '{"packages": ["tosa-tools==2026.5.0"], "created": "2026-11-23"}'
+    (tmp_path / "ethos-u" / FACTS).write_text(facts)
+    monkeypatch.setattr(Vendor, "missing", _missing_but_in_environments)
+    for name in ("ethos-u", "tosa", "cortex-m"):
+        assert interpreter_of("", name) == interpreter_of("auto", name) == str(python)
+        assert backend_card(name).state == "available, in the environment ethos-u"
+    assert interpreter_of("", "vgf") == ""  # its converter is not there
+    program = python.parent / "model-converter"
+    program.touch()
+    program.chmod(0o755)
+    assert interpreter_of("", "vgf") == str(python)
+
+
+def _missing_but_in_environments(
+    self: Vendor, paths: Sequence[str] | None = None, commands: str = ""
+) -> str:
+    if paths is None:
+        return "not here"
+    return next((one.sentence for one in self.needs if not one.is_met(paths, commands)), "")

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
+from compiler.backends.vendors.create import operators_of, options_of
 from inspector.toolchain.stock import handing
 from inspector.toolchain.stock.flows import flow_of, values_of
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
@@ -30,6 +31,7 @@ from inspector.worker.exporter import (
     timed_stage,
 )
 from inspector.worker.libraries import lacking, load_libraries, unregistered
+from schema.vendors.table import vendor_called
 
 Say = Callable[..., None]
 _pytree: Any = _untyped_pytree
@@ -72,6 +74,13 @@ def answer(asked: Mapping[str, Any], notify: Say) -> int:
 
 def _list(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
     return {"partitioners": list(listed()), "backends": registered_backends()}
+
+
+def _card(asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
+    """Return what the tables of a vendor list."""
+    vendor = vendor_called(asked["vendor"])
+    assert vendor is not None  # the names are ours
+    return {"options": options_of(vendor), "operators": operators_of(vendor)}
 
 
 def _backends(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
@@ -195,6 +204,7 @@ def _stored(path: str, methods: tuple[str, ...]) -> Exported:
 _WORK: dict[str, Callable[[Mapping[str, Any], Say], dict[str, Any]]] = {
     "list": _list,
     "backends": _backends,
+    "card": _card,
     "compile": _compile,
     "refer": _refer,
     "run": ran,
