@@ -68,7 +68,7 @@ class _V3Block(nn.Module):
         return x + self.body(x) if self.residual else self.body(x)
 
 
-def mobile_net_v3_small() -> tuple[nn.Module, tuple[Any, ...]]:
+def mobile_net_v3_small(side: int = 224) -> tuple[nn.Module, tuple[Any, ...]]:
     blocks: list[nn.Module] = [_conv(3, 16, 3, 2, nn.Hardswish(inplace=True))]
     inside = 16
     for row in _V3:
@@ -76,19 +76,20 @@ def mobile_net_v3_small() -> tuple[nn.Module, tuple[Any, ...]]:
         inside = row[2]
     blocks += [_conv(inside, 576, 1, 1, nn.Hardswish(inplace=True)), nn.AdaptiveAvgPool2d(1)]
     head = [nn.Flatten(), nn.Linear(576, 1024), nn.Hardswish(inplace=True), nn.Dropout(0.2)]
-    return nn.Sequential(*blocks, *head, nn.Linear(1024, 1000)), (torch.randn(1, 3, 224, 224),)
+    net = nn.Sequential(*blocks, *head, nn.Linear(1024, 1000))
+    return net, (torch.randn(1, 3, side, side),)
 
 
-def res_net_18() -> tuple[nn.Module, tuple[Any, ...]]:
-    stem = [_conv(3, 64, 7, 2, nn.ReLU(inplace=True)), nn.MaxPool2d(3, 2, 1)]
+def res_net_18(width: int = 64, side: int = 224) -> tuple[nn.Module, tuple[Any, ...]]:
+    stem = [_conv(3, width, 7, 2, nn.ReLU(inplace=True)), nn.MaxPool2d(3, 2, 1)]
     blocks: list[nn.Module] = [*stem]
-    inside = 64
-    for outside, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+    inside = width
+    for outside, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
         blocks += [BasicBlock(inside, outside, stride), BasicBlock(outside, outside, 1)]
         inside = outside
-    head = Classifier(nn.Sequential(*blocks), 512)
-    head.head = nn.Sequential(nn.Linear(512, 1000))
-    return head, (torch.randn(1, 3, 224, 224),)
+    head = Classifier(nn.Sequential(*blocks), 8 * width)
+    head.head = nn.Sequential(nn.Linear(8 * width, 1000))
+    return head, (torch.randn(1, 3, side, side),)
 
 
 class _Layer(nn.Module):

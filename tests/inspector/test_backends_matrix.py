@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from inspector.toolchain.backend_cards import backend_cards
+from inspector.toolchain.backend_cards import backend_card, backend_cards
 from schema.vendors.needs import VendorNeed
+from tests import backends_cells
+from tests.backends_cells import Row, cells_of
 from tests.backends_matrix import (
     COLUMNS,
     NAMES,
     Cells,
-    cells_of,
     complete,
     read_results,
     table,
@@ -40,15 +42,35 @@ def test_backend_that_is_not_here_has_its_sentence_in_each_cell(
 ) -> None:
     monkeypatch.setattr(VendorNeed, "is_met", lambda *_: False)
     card = next(one for one in backend_cards() if one.name == "qnn")
-    found = cells_of(card, "m1", tmp_path)
-    assert set(found.text.values()) == {"the executorch package is not installed"}
+    found = dict(cells_of(Row(card, "m1", tmp_path)))
+    assert set(found) == {*COLUMNS}
+    assert set(found.values()) == {"the executorch package is not installed"}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_table_replaces_only_itself_and_long_cells_are_cut() -> None:
-    lines = [*table([Cells("a", "m", dict.fromkeys(COLUMNS, "x|y " * 80))])]
+    texts = {one: f"{one} x|y " * 80 for one in COLUMNS}
+    lines = [*table([Cells("a", "m", texts), Cells("b", "any", dict.fromkeys(COLUMNS, "no"))])]
+    assert lines[-1].startswith("| b | any | no | likewise |")
     assert all(line.count("|") == len(COLUMNS) + 3 for line in lines)
     assert max(map(len, lines)) < 2000
     page = with_table("# Page\n\ntext\n", lines)
     again = with_table(page.replace("| a |", "| b |") + "after\n", lines)
     assert again == page + "after\n"
+
+
+def test_cell_that_takes_too_long_is_a_sentence_and_the_next_ones_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def forever(*_: object) -> tuple[int, str, str]:
+        while True:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(backends_cells, "command", forever)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/model.pte").touch()
+    monkeypatch.setattr(backends_cells, "_of_files", lambda _row: iter([("open", lambda: "yes")]))
+    card = backend_card("xnnpack")
+    found = dict(cells_of(Row(card, "int8", tmp_path), seconds=1))
+    assert found["own"] == found["stock"] == "longer than the bound of 1 s"
+    assert (found["open"], found["quantized"]) == ("yes", "the model is quantized")
