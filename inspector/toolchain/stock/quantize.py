@@ -72,7 +72,8 @@ def quantize_handed(asked: Mapping[str, Any], notify: Callable[..., None]) -> di
 
 def _converted(steps: Any, program: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
     if hasattr(chosen, "quantize"):  # a vendor's own steps
-        return chosen.quantize(_captured(chosen.prepared(program)), calls)
+        prepare = getattr(chosen, "prepared", None)
+        return chosen.quantize(_captured(prepare(program) if prepare else program), calls)
     prepared = steps.prepare_pt2e(_captured(program), chosen)
     with torch.no_grad():
         for given in calls:
