@@ -33,6 +33,7 @@ from devtools_app.state.run_form import (
     MOST_RUNS,
     MOST_SEED,
     MOST_THREADS,
+    SEQUENCE,
     SWEEP_THREADS,
     RunForm,
     Runnable,
@@ -51,6 +52,7 @@ _INPUTS = {
     "zeros": "zeros",
     FILE: "a file of tensors",
     CASE: "a bundled case",
+    SEQUENCE: "a sequence, one call each",
 }
 _LEVELS = {
     "none": "times only",
@@ -81,12 +83,14 @@ class RunFields(QWidget):
     Signals:
         edited(): a field has changed
         file_requested(): the user wants to choose a file of inputs
+        sequence_requested(): the user wants to choose a folder of inputs
         folder_requested(): the user wants to choose a folder
         library_requested(): the user wants to choose a library of operators
     """
 
     edited = Signal()
     file_requested = Signal()
+    sequence_requested = Signal()
     folder_requested = Signal()
     library_requested = Signal()
 
@@ -97,6 +101,7 @@ class RunFields(QWidget):
         self._method = _combo("Method")
         self._inputs = _combo("Inputs")
         self._file = line("File of inputs", "inputs.pt: torch.save of the list of inputs")
+        self._sequence = line("Sequence of inputs", "folder of .pt and .npy files, or file.py:name")
         self._case = _spin("Bundled case", 0, 0)
         self._runs = _spin("Runs", AUTO_RUNS, MOST_RUNS)
         self._runs.setSpecialValueText("auto")
@@ -156,6 +161,7 @@ class RunFields(QWidget):
             libraries=self._libraries.text().strip(),
             device=str(self._device.currentData() or ""),
             options=self._options.text().strip(),
+            sequence=self._sequence.text().strip(),
         )
 
     def show_program(self, what: Runnable | None) -> None:
@@ -192,6 +198,10 @@ class RunFields(QWidget):
         """Use a file of inputs."""
         self._file.setText(path)
 
+    def set_sequence(self, path: str) -> None:
+        """Use a folder whose files are the inputs of one call each."""
+        self._sequence.setText(path)
+
     def add_library(self, path: str) -> None:
         """Add an operator library."""
         self._libraries.setText(with_path(self._libraries.text(), path))
@@ -215,6 +225,7 @@ class RunFields(QWidget):
         self._show_engines()
         self._seed.setValue(form.seed)
         self._file.setText(form.file)
+        self._sequence.setText(form.sequence)
         self._runs.setValue(form.runs)
         self._warmup.setValue(form.warmup)
         self._threads.setValue(form.threads)
@@ -318,7 +329,9 @@ class RunFields(QWidget):
 
     def _show_about(self) -> None:
         kind = self.form().inputs
-        self._about.setCurrentIndex({FILE: 1, CASE: 2, MADE[0]: 3}.get(kind, 0))
+        self._about.setCurrentIndex({FILE: 1, CASE: 2, MADE[0]: 3, SEQUENCE: 4}.get(kind, 0))
+        for spin in (self._runs, self._warmup):
+            spin.setEnabled(kind != SEQUENCE)  # its calls are made once, in order
         self._hint.setText(_HINTS.get(kind, ""))
 
     def _lay_out(self) -> None:
@@ -330,6 +343,8 @@ class RunFields(QWidget):
         self._about.addWidget(beside(self._file, "Choose inputs", self.file_requested.emit))
         self._about.addWidget(self._case)
         self._about.addWidget(self._seed)
+        chooser = beside(self._sequence, "Choose the inputs", self.sequence_requested.emit)
+        self._about.addWidget(chooser)
         folder = beside(self._folder, "Choose the output folder", self.folder_requested.emit)
         rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
             ("Method", self._method, "Runs", self._runs),
@@ -365,7 +380,8 @@ class RunFields(QWidget):
             field.setFont(self._theme.mono())
 
     def _lines(self) -> tuple[QLineEdit, ...]:
-        return self._file, self._folder, self._python, self._libraries, self._options
+        others = self._folder, self._python, self._libraries, self._options
+        return self._file, self._sequence, *others
 
 
 class _ThreadSpin(SpinBox):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.executing import RunJob
 
 MADE = ("random", "ones", "zeros")
-FILE, CASE = "file", "case"
+FILE, CASE, SEQUENCE = "file", "case", "sequence"
 EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
@@ -27,7 +27,7 @@ SWEEP_THREADS, AUTO_THREADS = -1, 0
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _REPORT = "run.json"
 _CHOICES = {
-    "inputs": (*MADE, FILE),
+    "inputs": (*MADE, FILE, SEQUENCE),
     "level": LEVELS,
     "engine": ENGINES,
     "toolchain": ("", EXECUTORCH),
@@ -136,7 +136,7 @@ class RunForm:
 
     Attributes:
         method: empty for the first one
-        inputs: random, ones, zeros, file or case
+        inputs: random, ones, zeros, file, case or sequence
         file: of inputs
         case: number of a bundled case
         runs: measured; 0 until the mean is known well
@@ -152,6 +152,7 @@ class RunForm:
         libraries: files that register operators, separated as in a search path
         device: name of the device it runs on, empty for this machine
         options: of backends, each ``NAME:OPTION=VALUE``, separated by spaces
+        sequence: folder of inputs, or ``FILE.py:NAME``, each item for one call
     """
 
     method: str = ""
@@ -170,6 +171,7 @@ class RunForm:
     libraries: str = ""
     device: str = ""
     options: str = ""
+    sequence: str = ""
 
     @property
     def backend_options(self) -> tuple[str, ...]:
@@ -187,6 +189,8 @@ class RunForm:
             return "Open a program to run it."
         if self.inputs == FILE and not os.path.isfile(self.file):
             return f"{self.file} not found." if self.file else "Choose a file of inputs."
+        if self.inputs == SEQUENCE and (wrong := self._sequence_problem()):
+            return wrong
         if self.inputs == CASE and self.case >= what.cases_of(self.method_of(what)):
             return "The method has no such bundled case."
         if what.options_of and (wrong := _wrong_option(self.backend_options)):
@@ -201,6 +205,19 @@ class RunForm:
             return "The folder contains an earlier run: choose another, or none for a new one."
         if not _is_empty(folder):
             return "The folder contains files: choose an empty one."
+        return ""
+
+    def _sequence_problem(self) -> str:
+        from inspector.recipes.data_source import DataSourceError, data_source
+
+        try:
+            found = data_source(self.sequence)
+        except DataSourceError:
+            return "Choose a folder of inputs, or FILE.py:NAME."
+        if found.generated or not os.path.exists(found.path):
+            return f"{self.sequence} not found."
+        if self.toolchain or self.device:
+            return "A sequence runs on this machine, on ETScope's own runtime."
         return ""
 
     def method_of(self, what: Runnable) -> str:
@@ -233,26 +250,28 @@ class RunForm:
         """Return the requested job."""
         from inspector.jobs.executing import RunJob
 
-        here = not self.device
+        here, calls = not self.device, self.inputs == SEQUENCE
+        made = MADE[0] if calls else self.inputs if self.inputs in MADE else ""
         return RunJob(
             program=what.program,
             method=self.method_of(what),
-            inputs=self.file if self.inputs == FILE else self.inputs if self.inputs in MADE else "",
+            inputs=self.file if self.inputs == FILE else made,
             case=self.case if self.inputs == CASE else None,
             seed=self.seed,
-            runs=None if self.runs == AUTO_RUNS else self.runs,
-            warmup=None if self.warmup == AUTO_WARMUP else self.warmup,
+            runs=None if calls or self.runs == AUTO_RUNS else self.runs,
+            warmup=None if calls or self.warmup == AUTO_WARMUP else self.warmup,
             debug_level=self.level,
             record=what.record,
             data_files=what.data_files,
             libraries=self.loaded(what),
             threads=self.fixed_threads,
-            sweep_threads=self.threads == SWEEP_THREADS,
+            sweep_threads=self.threads == SWEEP_THREADS and not calls,
             engine=self.engine if what.engines and here and not self.toolchain else ENGINES[0],
             backend_options=self.backend_options if what.options_of else (),
             toolchain=self.toolchain if here else "",
             python=self.python if here and self.toolchain else "",
             device=self.device,
+            sequence=self.sequence if calls else "",
         )
 
 

@@ -34,6 +34,7 @@ from devtools_app.widgets.table_view import TableView
 from inspector.files.session import Session
 from inspector.jobs.executing import STOPPABLE, BundleJob, RunJob, VerifyJob
 from inspector.jobs.messages import STOP, Ended, Expected
+from inspector.tables.calls import sequence_speed
 from inspector.tables.compile_stages import stage_table
 from inspector.tables.runs import (
     cases_table,
@@ -44,7 +45,7 @@ from inspector.tables.runs import (
     times_table,
 )
 from inspector.tables.table import Table
-from inspector.units import format_bytes
+from inspector.units import format_bytes, plural
 
 _EMPTY = Need(
     "Nothing to run",
@@ -98,6 +99,7 @@ class RunView(QWidget):
         self._lay_out()
         self._fields.edited.connect(self._edited)
         self._fields.file_requested.connect(self._choose_file)
+        self._fields.sequence_requested.connect(self._choose_sequence)
         self._fields.folder_requested.connect(self._choose_folder)
         self._fields.library_requested.connect(self._choose_library)
         self._running.changed.connect(self._refresh)
@@ -110,6 +112,11 @@ class RunView(QWidget):
     def table(self) -> Table:
         """Return the results as shown."""
         return self._table.rows
+
+    @property
+    def title(self) -> str:
+        """Return what is run, or was run last."""
+        return self._title.text()
 
     @property
     def facts(self) -> str:
@@ -257,8 +264,8 @@ class RunView(QWidget):
                 self._facts.setVisible(True)
         elif isinstance(found.job, RunJob):
             swept = bool(outcome.result.get("thread_sweep"))
-            table = threads_table if swept else times_table
-            self._table.show_table(table(outcome.result))
+            single = sequence_speed if found.job.sequence else times_table
+            self._table.show_table((threads_table if swept else single)(outcome.result))
             words = f"{threads_text(outcome.result)}\n" if swept else ""
             self._facts.setPlainText(words + outputs_text(outcome.result))
             self._facts.setVisible(True)
@@ -302,6 +309,10 @@ class RunView(QWidget):
         if path := self._paths.open_file(self, "Inputs of the run", _TENSORS):
             self._fields.set_file(path)
 
+    def _choose_sequence(self) -> None:
+        if path := self._paths.open_folder(self, "Inputs, a file for each call"):
+            self._fields.set_sequence(path)
+
     def _choose_library(self) -> None:
         title = "Libraries that register operators"
         if path := self._paths.open_file(self, title, LIBRARY_FILES):
@@ -327,6 +338,8 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
     if isinstance(found.job, RunJob):
         runs = len(result["run_ms"])
         by = f" · {result['where']}" if found.job.toolchain else ""
+        if found.job.sequence:
+            return f"Ran {result['method']} of {name}: {plural(len(result['calls']), 'call')}"
         times = f"{runs:,} times" if runs > 1 else "once"
         return f"Ran {result['method']} of {name} {times}{by}"
     if isinstance(found.job, VerifyJob):
