@@ -29,6 +29,7 @@ from devtools_app.viewmodels.scene_clusters import (
     clusters,
     tagged,
 )
+from devtools_app.viewmodels.seen_texts import SeenTexts
 from inspector.files.session import Session
 from inspector.graph.delegation import partition_tags
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
@@ -47,7 +48,7 @@ from inspector.units import (
     format_time,
     plural,
 )
-from schema.graph import NodeKind
+from schema.graph import GraphValue, NodeKind
 from schema.objects.identity_cache import identity_cache
 
 MOST_VISIBLE = 60  # boxes on show when a graph is opened
@@ -337,7 +338,6 @@ def with_sublabels(
         size_unit: of bytes
         second_lines: node -> its second line, where another overlay sets it
     """
-    values = {value.name: value for node in graph.graph.nodes for value in node.values}
 
     def text(node: ModelNode) -> str:
         if second_lines.get(node.id):
@@ -345,7 +345,7 @@ def with_sublabels(
         if node.node.kind is NodeKind.PLACEHOLDER:
             return f"input · {shape_text(node.values)}"
         if node.node.kind is NodeKind.OUTPUT:
-            return shape_text(tuple(values[name] for name in node.node.inputs if name in values))
+            return shape_text(_read_by(graph.graph, node))
         if "destination" in node.node.attributes:
             return f"if false, to instruction {node.node.attributes['destination']}"
         if overlay == "time":
@@ -358,10 +358,19 @@ def with_sublabels(
     scene = graph.scene
     return replace(
         scene,
-        sublabels=tuple(text(node) for node in graph.graph.nodes),
+        sublabels=SeenTexts(len(graph.graph.nodes), lambda at: text(graph.graph.nodes[at])),
         edge_labels=_edge_labels(scene, size_unit),
         info=cluster_infos(graph.graph, scene, graph.times, graph.clusters, time_unit),
     )
+
+
+def _read_by(graph: ModelGraph, node: ModelNode) -> tuple[GraphValue, ...]:
+    """Return the values that a node reads and other nodes write."""
+    read = dict.fromkeys(node.node.inputs)
+    values = {
+        value.name: value for one in graph.nodes for value in one.values if value.name in read
+    }
+    return tuple(values[name] for name in node.node.inputs if name in values)
 
 
 def _edge_labels(scene: SceneGraph, size_unit: str) -> tuple[str, ...]:

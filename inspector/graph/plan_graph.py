@@ -14,6 +14,7 @@ from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
+_FEW = 9  # values that are found in a tuple as soon as in a set
 _CONTROL = {
     m.MoveCall: "move",
     m.JumpFalseCall: "jump_false",
@@ -34,16 +35,20 @@ def plan_graph(program: ProgramFile, method: str) -> Graph:
     operands = plan_operands(plan, delegate_output_counts(program, plan))
     nodes = [_input_node(names[index], index) for index in plan.inputs if index in names]
     rows = zip(instructions(plan), operands, strict=True)
+    carried = {index: names[index] for index in sorted(_carriers(plan, operands))}
     for step, ((chain, _, instruction), touched) in enumerate(rows):
-        nodes.append(_instruction_node(plan, step, chain, instruction.instr_args, touched, names))
-    outputs = tuple(names[index] for index in plan.outputs if index in names)
-    nodes.append(GraphNode("output", NodeKind.OUTPUT, "output", (Argument("", outputs),)))
+        args = instruction.instr_args
+        inputs = _arguments(plan, args, touched, names, carried)
+        outputs = tuple([names[index] for index in touched.writes if _is_flow(plan, index)])
+        nodes.append(_instruction_node(plan, step, chain, args, inputs, outputs))
+    results = tuple(names[index] for index in plan.outputs if index in names)
+    nodes.append(GraphNode("output", NodeKind.OUTPUT, "output", (Argument("", results),)))
     return Graph(
         name=method,
         nodes=tuple(nodes),
         values=_values(program, plan, names),
         inputs=tuple(names[index] for index in plan.inputs if index in names),
-        outputs=outputs,
+        outputs=results,
         subgraphs=_delegate_graphs(program, plan),
     )
 
@@ -90,8 +95,8 @@ def _instruction_node(
     step: int,
     chain: int,
     args: m.InstructionArgs,
-    touched: Operands,
-    names: dict[int, str],
+    inputs: tuple[Argument, ...],
+    outputs: tuple[str, ...],
 ) -> GraphNode:
     kind = NodeKind.CONTROL
     subgraphs: tuple[str, ...] = ()
@@ -110,8 +115,8 @@ def _instruction_node(
         name=_name(target, step, args),
         kind=kind,
         target=target,
-        args=_arguments(plan, args, touched, names),
-        outputs=tuple(names[index] for index in touched.writes if _is_flow(plan, index)),
+        args=inputs,
+        outputs=outputs,
         attributes=MappingProxyType(facts),
         subgraphs=subgraphs,
     )
@@ -123,28 +128,34 @@ def _is_flow(plan: m.ExecutionPlan, index: int) -> bool:
 
 
 def _arguments(
-    plan: m.ExecutionPlan, args: m.InstructionArgs, touched: Operands, names: dict[int, str]
+    plan: m.ExecutionPlan,
+    args: m.InstructionArgs,
+    touched: Operands,
+    names: dict[int, str],
+    carried: dict[int, str],
 ) -> tuple[Argument, ...]:
     if not isinstance(args, (m.KernelCall, m.DelegateCall)):
         return tuple(Argument("", (names[index],)) for index in touched.reads)
-    reads = set(touched.reads)
+    reads = touched.reads if len(touched.reads) < _FEW else set(touched.reads)
     found: list[Argument] = []
     for index in args.args:
-        inside = [item for item in members(plan, index) if _is_flow(plan, item)]
-        if index not in reads and reads.isdisjoint(inside):
+        if index in carried:  # of most arguments that is all there is to ask
+            if index in reads:
+                found.append(Argument("", (carried[index],)))
             continue
-        tensors = tuple([names[item] for item in inside if _carries(plan, item)])
+        inside = [item for item in members(plan, index) if _is_flow(plan, item)]
+        if index not in reads and not any(item in reads for item in inside):
+            continue
+        tensors = tuple([carried[item] for item in inside if item in carried])
         found.append(Argument("", tensors) if tensors else Argument("", (), literal(plan, index)))
     return tuple(found)
 
 
-def _carries(plan: m.ExecutionPlan, index: int) -> bool:
-    return isinstance(plan.values[index].val, m.Tensor) or index in _computed(plan)
-
-
-@identity_cache
-def _computed(plan: m.ExecutionPlan) -> frozenset[int]:
-    return frozenset(value for touched in plan_operands(plan) for value in touched.writes)
+def _carriers(plan: m.ExecutionPlan, operands: tuple[Operands, ...]) -> set[int]:
+    """Return the values that edges run along: tensors, and what instructions compute."""
+    computed = {value for touched in operands for value in touched.writes}
+    tensors = {at for at, value in enumerate(plan.values) if isinstance(value.val, m.Tensor)}
+    return {index for index in computed | tensors if _is_flow(plan, index)}
 
 
 def literal(plan: m.ExecutionPlan, index: int) -> object:

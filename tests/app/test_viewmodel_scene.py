@@ -10,6 +10,7 @@ import pytest
 
 import devtools_app.sample_data
 from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels import scene as scene_module
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
 from devtools_app.viewmodels.scene import (
@@ -247,3 +248,21 @@ def test_delegates_are_titled_with_the_tags_of_their_partitions() -> None:
     found = [re.fullmatch(r"XNNPACK · delegate (\d) \((tag\d)\)", title) for title in titles]
     assert [one[1] for one in found if one] == list("01234")
     assert {one[2] for one in found if one} == {f"tag{number}" for number in range(5)}
+
+
+def test_second_lines_are_made_when_they_are_seen(monkeypatch) -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    asked: list[object] = []
+    text = scene_module.shape_text
+    monkeypatch.setattr(scene_module, "shape_text", lambda one: asked.append(one) or text(one))
+    lines = with_sublabels(made, "backend", "auto", "auto").sublabels
+    assert not asked
+    assert len(lines) == len(made.graph.nodes)
+    first = lines[0]
+    assert lines[0] is first
+    assert len(asked) == 1
+    assert lines[:2] == [first, lines[1]]
+    assert list(lines)[-1] == lines[-1]
+    with pytest.raises(IndexError):
+        lines[len(lines)]

@@ -96,7 +96,7 @@ class SceneGraph:
     Attributes:
         names: unique name of each node
         labels: title lines
-        sublabels: second lines
+        sublabels: second lines; may be made when they are seen
         owners: PLAIN, NOT_DELEGATED or the number of a backend colour
         sizes: width and height of each node at scale 1
         edges: source and target node numbers
@@ -114,7 +114,7 @@ class SceneGraph:
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
-    sublabels: tuple[str, ...]
+    sublabels: Sequence[str]
     owners: NDArray[np.int64]
     sizes: NDArray[np.float64]
     edges: NDArray[np.int64]
