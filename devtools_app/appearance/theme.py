@@ -36,14 +36,20 @@ _EFFECTS = (  # of menus, lists and tips: nothing moves by itself
 
 
 class FontSize(str, Enum):
-    """The three text sizes."""
+    """The text sizes; one figure of a page at most is a headline."""
 
     SMALL = "small"
     NORMAL = "normal"
     LARGE = "large"
+    HEADLINE = "headline"
 
 
-_SCALE = {FontSize.SMALL: 11 / 13, FontSize.NORMAL: 1.0, FontSize.LARGE: 16 / 13}
+_SCALE = {
+    FontSize.SMALL: 11 / 13,
+    FontSize.NORMAL: 1.0,
+    FontSize.LARGE: 16 / 13,
+    FontSize.HEADLINE: 24 / 13,
+}
 
 
 class Theme(QObject):

@@ -37,6 +37,7 @@ from inspector.cli.output import write_bytes
 from inspector.tables.selection import NOTHING, Selection
 
 SECONDS = 60.0
+_TURN_SECONDS = 0.06  # an idle turn of the event loop ends after 0.02 s
 _QUIET_SECONDS = 0.25  # views ask for their data one turn of the event loop after they are shown
 
 
@@ -119,11 +120,13 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
     end = time.monotonic() + seconds
     quiet_since = time.monotonic()
     while True:
+        began = time.monotonic()
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         now = time.monotonic()
         busy = any(job.busy for job in window.findChildren(Latest))
         drawing = any(plot.waiting for plot in window.findChildren(Plot))
-        if window.controller.opener.busy or busy or drawing:
+        worked = now - began > _TURN_SECONDS  # laying out and painting may post more of it
+        if window.controller.opener.busy or busy or drawing or worked:
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
             return

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.finding_links import finding_entry, short_paths
-from devtools_app.viewmodels.run_marks import RunMarks, run_marks
+from devtools_app.viewmodels.headline import TimeSum, time_sum
 from devtools_app.viewmodels.session_list import session_line
-from devtools_app.viewmodels.status import StatusFacts, status_facts
+from devtools_app.viewmodels.status import status_facts
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
@@ -18,60 +17,11 @@ from inspector.findings.next_steps import NextStep, change_words, next_steps, ne
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
 from inspector.memory.measured import measured_as, measured_memory
-from inspector.profile.methods import VALUES_LOGGED, MethodTime
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_label
-from inspector.tables.method_facts import method_group, work_facts
+from inspector.tables.method_facts import cost_facts, method_group, work_facts
 from inspector.tables.selection import Units
-from inspector.units import Quantity, choose_unit, exact_text, format_bytes, format_time, plural
-
-_NS = 1e6  # a millisecond in nanoseconds
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A part of the time of a method.
-
-    Attributes:
-        word: kind: delegates, operators, control, unattributed, or what tracing takes off
-        nanoseconds: mean over runs
-        share: of the whole, 0 to 1; None where the times are not the program's
-        text: with its unit
-        exact: unrounded
-        view: view that shows it
-    """
-
-    word: str
-    nanoseconds: float
-    share: float | None
-    text: str
-    exact: str
-    view: str
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSum:
-    """The distribution of the time of a method; the slices add up to the total.
-
-    Attributes:
-        method: method that ran, empty if the trace does not name it
-        whole: its time with its unit, empty if unknown
-        runs: number of averaged runs
-        slices: its parts
-        reason: why the time is unknown, else empty
-        note: note shown with the times, such as an assumed unit; may be empty
-        hatched: whether values were logged, so that the times are not the program's
-        marks: its runs on a line, None for few runs
-    """
-
-    method: str = ""
-    whole: str = ""
-    runs: int = 0
-    slices: tuple[Slice, ...] = ()
-    reason: str = ""
-    note: str = ""
-    hatched: bool = False
-    marks: RunMarks | None = None
+from inspector.units import Quantity, exact_text, format_bytes, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +60,7 @@ class Overview:
         title: name of the session
         subtitle: its contents
         time: of the method shown
+        costs: what the method costs beside its time
         findings: most important first
         entries: the same as a list
         verdict: None for a single file
@@ -124,6 +75,7 @@ class Overview:
     title: str
     subtitle: str
     time: TimeSum
+    costs: tuple[Fact, ...]
     findings: tuple[Finding, ...]
     entries: tuple[ListEntry, ...]
     verdict: OverviewVerdict | None
@@ -149,6 +101,7 @@ def overview(session: Session, method: str, units: Units, beside: str = "") -> O
         session.name,
         session_line(session),
         time_sum(status_facts(session, method), units),
+        cost_facts(session, method, units),
         found,
         tuple(finding_entry(session, one) for one in found),
         verdict(session),
@@ -190,60 +143,6 @@ def methods_work(session: Session) -> dict[str, tuple[Fact, ...]]:
     """Return method -> its FLOPs, bytes and limit; of a large program that takes a while."""
     constants = getters(session.program) if session.program is not None else {}
     return {name: work_facts(session, name) for name in session.methods if name not in constants}
-
-
-def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
-    """Return the parts of a method's time; the last one is unattributed."""
-    time = facts.time
-    if time is None:
-        return TimeSum(reason=facts.why_no_time)
-    parts = (
-        ("delegates", time.delegates_ms, "partitions"),
-        ("operators", time.operators_ms, "operators"),
-        ("control", time.control_ms, "timeline"),
-        ("unattributed", time.unattributed_ms, "timeline"),
-        ("tracing", -(time.tracing_ms or 0.0), "timeline"),
-    )
-    unit = choose_unit(Quantity.TIME, time.latency_ms * _NS, units.time).symbol
-    logged = VALUES_LOGGED in facts.tags
-    shared = 0.0 if logged else time.method_ms
-    slices = tuple(
-        Slice(
-            word,
-            part * _NS,
-            part / shared if shared and word != "tracing" else None,
-            f"{'−' if part < 0 else ''}{format_time(abs(part) * _NS, unit)}",
-            exact_text(round(part * _NS, 3), Quantity.TIME),
-            view,
-        )
-        for word, part, view in parts
-        if part
-    )
-    return TimeSum(
-        time.method,
-        format_time(time.latency_ms * _NS, unit),
-        len(time.headline.steady),
-        slices,
-        "",
-        ", ".join(_notes(time, facts.tags, unit)),
-        hatched=logged,
-        marks=run_marks(time.headline, _NS, unit),
-    )
-
-
-def _notes(time: MethodTime, tags: Sequence[str], unit: str) -> list[str]:
-    """Return what the headline is shown with: its spread, the trace, runs left out, tags."""
-    runs, found = time.headline, list[str]()
-    if runs.median is not None and runs.p10 is not None and runs.p90 is not None:
-        low, high = (format_time(ms * _NS, unit) for ms in (runs.p10, runs.p90))
-        found.append(f"median {format_time(runs.median * _NS, unit)}, p10 to p90 {low} to {high}")
-    if left := runs.left_out():
-        found.append(f"without {left}")
-    if runs.noise:
-        found.append(f"noisy ({runs.noise})")
-    if time.bare is not None:
-        found.append(f"without a trace, with it {format_time(time.method_ms * _NS, unit)}")
-    return [*found, *([time.tag] if time.tag else ()), *tags]
 
 
 def verdict(session: Session) -> OverviewVerdict | None:

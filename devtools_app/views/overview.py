@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
@@ -15,25 +15,23 @@ from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.viewmodels.finding_links import action_entry, finding_request
 from devtools_app.viewmodels.overview import (
     Overview,
-    TimeSum,
     methods_work,
     overview,
     step_entry,
 )
-from devtools_app.viewmodels.run_marks import RunMarks
 from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, card_text
-from devtools_app.widgets.run_strip import RunStrip
-from devtools_app.widgets.time_bar import TimeBar
+from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.flow_layout import FlowLayout
+from devtools_app.widgets.headline_card import HeadlineCard
+from devtools_app.widgets.link_row import LinkRow
 from inspector.files.session import Session
 from inspector.findings.finding import Finding
 from inspector.findings.next_steps import NextAction, NextStep
 from inspector.tables.facts import Fact
-from inspector.tables.glossary import definition
-from inspector.units import plural
 
 
 class OverviewPane(Pane):
@@ -47,6 +45,7 @@ class OverviewPane(Pane):
         self._content: Overview | None = None
         self._work: dict[str, tuple[Fact, ...]] = {}
         self._cards: dict[str, Card] = {}
+        self._headline: HeadlineCard | None = None
         self._counting = Latest("work of methods", self)  # the rest need not wait for it
         self._counting.ready.connect(self._show_work)
         self.set_content(self.page)
@@ -86,15 +85,21 @@ class OverviewPane(Pane):
         self._work = cast("dict[str, tuple[Fact, ...]]", result)
         for name, card in self._cards.items():  # in place: building the page anew would scroll
             card.add_facts(self._work.get(name, ()))
+        self._add_work()
+
+    def _add_work(self) -> None:
+        if self._headline is not None and self._content is not None:
+            self._headline.add_costs(self._work.get(self._content.time.method, ()))
 
     def _rebuild(self) -> None:
         content = self._content
         if content is None:
             return
         self.page.clear()
+        self._headline = None
         self.page.add_head(self._head(content))
         if content.time.whole or self.state.session is None or self.state.session.dumps:
-            self.page.add_head(self._time(content.time))
+            self.page.add_head(self._time(content))
         self._add_left(content)
         self._add_right(content)
         self.page.end()
@@ -102,60 +107,38 @@ class OverviewPane(Pane):
     def _head(self, content: Overview) -> QWidget:
         head = QWidget()
         head.setAccessibleName("Session")
-        subtitle = card_text(self.theme, content.subtitle)
+        title = QLabel(content.title)
+        title.setFont(self.theme.sans(FontSize.LARGE, strong=True))
+        subtitle = QLabel(content.subtitle)
         set_role(subtitle, "role", "muted")
-        layout = QVBoxLayout(head)
+        layout = FlowLayout(space=12, line_space=2)
+        head.setLayout(layout)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(card_text(self.theme, content.title, FontSize.LARGE, strong=True))
+        layout.addWidget(title)
         layout.addWidget(subtitle)
         return head
 
-    def _time(self, time: TimeSum) -> QWidget:
-        if not time.whole:
+    def _time(self, content: Overview) -> QWidget:
+        if not content.time.whole:
             card = Card(self.theme, "Time")
-            card.add(card_text(self.theme, time.reason))
+            card.add(card_text(self.theme, content.time.reason))
             return card
-        note = f" · {time.note}" if time.note else ""
-        title = (
-            f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'steady run')}{note}"
-        )
-        card = Card(self.theme, title)
-        whole = card_text(self.theme, time.whole, FontSize.LARGE, strong=True)
-        whole.setToolTip(definition("time"))
-        card.add(whole if time.marks is None else self._spread(whole, time.marks))
-        bar = TimeBar(self.theme)
-        bar.show_slices(time.slices, hatched=time.hatched)
-        bar.chosen.connect(lambda view: self._ask(ShowView(view)))
-        card.add(bar)
+        self._headline = card = HeadlineCard(self.theme, content.time, content.costs)
+        self._add_work()
+        card.chosen.connect(lambda view: self._ask(ShowView(view)))
         return card
-
-    def _spread(self, whole: QLabel, marks: RunMarks) -> QWidget:
-        """Return the headline with its runs beside it."""
-        whole.setWordWrap(False)
-        whole.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        both = QWidget()
-        layout = QHBoxLayout(both)
-        layout.setContentsMargins(0, 2, 0, 4)
-        layout.setSpacing(24)
-        layout.addWidget(whole)
-        layout.addWidget(RunStrip(self.theme, marks), 1)
-        return both
 
     def _add_left(self, content: Overview) -> None:
         card = Card(self.theme, "Findings")
         for number, (finding, entry) in enumerate(
             zip(content.findings, content.entries, strict=True)
         ):
-            if finding.view == "overview":  # the cards of this page say more about it
-                card.add_entries((entry,))
-            else:
-                card.add_entries((entry,), lambda _at, number=number: self._choose(number))
-            action = action_entry(finding)
-            if finding.edits and action is not None:
-                card.add_entries((action,), lambda _at, one=finding: self._try(one))
-            elif action is not None:
-                card.add_entries((action,), lambda _at, number=number: self._choose(number))
+            # the cards of this page say more about what is of it
+            leads = finding.view != "overview"
+            row = LinkRow(self.theme, entry, leads=leads)
+            if leads:
+                row.clicked.connect(lambda _on=False, number=number: self._choose(number))
+            card.add(row, self._action(finding, number))
         if not content.entries:
             card.add(card_text(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)
@@ -163,6 +146,19 @@ class OverviewPane(Pane):
             card = Card(self.theme, f"Not open: {lack.what}")
             card.add_missing(lack)
             self.page.add_left(card)
+
+    def _action(self, finding: Finding, number: int) -> QWidget | None:
+        """Return the button that acts on a finding, None where nothing can be done."""
+        entry = action_entry(finding)
+        if entry is None:
+            return None
+        button = PushButton("Try it…" if finding.edits else "Show")
+        button.setAccessibleName(f"{entry.title}: {finding.text}")
+        button.setToolTip(entry.title)
+        button.clicked.connect(
+            lambda: self._try(finding) if finding.edits else self._choose(number)
+        )
+        return button
 
     def _add_right(self, content: Overview) -> None:
         self._cards.clear()

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
 _LINE = 16  # height of a line of text of the usual size
+_LEFT_PART, _RIGHT_PART = 3, 2  # of the width: sentences with a button need more than facts
 _WIDEST = 1560  # beyond that lines are too long to be read with ease
 
 
@@ -40,9 +41,9 @@ class CardPage(QScrollArea):
         self._left, self._right = QVBoxLayout(), QVBoxLayout()
         self._columns = QHBoxLayout()
         self._columns.setSpacing(12)
-        for column in (self._left, self._right):
+        for column, part in ((self._left, _LEFT_PART), (self._right, _RIGHT_PART)):
             column.setSpacing(12)
-            self._columns.addLayout(column, 1)
+            self._columns.addLayout(column, part)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 14, 16, 16)
         layout.setSpacing(12)

@@ -46,9 +46,16 @@ class Card(QFrame):
             set_role(heading, "role", "muted")
             self._inside.addWidget(heading)
 
-    def add(self, widget: QWidget) -> None:
-        """Add a widget below the others."""
-        self._inside.addWidget(widget)
+    def add(self, widget: QWidget, at_end: QWidget | None = None) -> None:
+        """Add a widget below the others, with another one at the end of its line."""
+        if at_end is None:
+            self._inside.addWidget(widget)
+            return
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(widget, 1)
+        line.addWidget(at_end, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._inside.addLayout(line)
 
     def add_entries(
         self, entries: Sequence[ListEntry], chosen: Callable[[int], object] | None = None

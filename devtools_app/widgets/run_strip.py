@@ -1,82 +1,118 @@
-"""The time of each run on one line: how far the mean above it can be trusted, at a glance."""
+"""The runs that a headline is the mean of: one dot each along an axis of time."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QAccessible, QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QColor, QFontMetrics
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.layout.axis import ticks
-from devtools_app.viewmodels.run_marks import RunMarks
-from devtools_app.widgets.accessible import set_accessible_role
-from inspector.units import Quantity
+from devtools_app.widgets.plot import NOTHING, Plot
+from inspector.trace.run_times import RunTimes
+from inspector.units import Quantity, exact_text, format_time, plural
 
-_DOT, _CROSS, _EDGE = 2.5, 3.0, 8  # pixels: radius, half of a side, free at both ends
-_TICK_ROOM = 84  # pixels that a label of the axis needs
-_SPREAD = 3  # pixels by which neighbours lie above and below the line
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
+
+_NS = 1e6  # a millisecond in nanoseconds
+_DOT, _NEAR = 5.0, 8.0  # pixels
+_DOTS = 34  # pixels of height
+_SIDE = 12  # pixels left and right, for half of a label
+_ROOM = 1.0  # widths of the steady set that are shown on each side of it
+_GOLDEN = 0.618034  # steps by it spread dots evenly: those of neighbouring runs do not touch
+_TICKS = 5
 
 
-class RunStrip(QWidget):
-    """A dot per steady run, a cross per run that is left out; the whole text is on hover."""
+class RunStrip(Plot):
+    """Shows each run; those left out are rings, the tooltip of a dot shows its exact time."""
 
-    def __init__(self, theme: Theme, marks: RunMarks) -> None:
-        super().__init__()
-        self._theme = theme
-        self._marks = marks
-        small = QFontMetrics(theme.sans(FontSize.SMALL))
-        self._line = 2 * (_SPREAD + _CROSS) + 2
-        self.setFixedHeight(int(self._line) + small.height() + 2)
+    as_table = "Run, its times"
+
+    def __init__(self, theme: Theme) -> None:
+        self._times: NDArray[np.float64] = np.zeros(0)
+        self._steady: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._mean = 0.0
+        self._unit = "auto"
+        super().__init__(theme, "Time of each run")
         self.setMinimumWidth(160)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        set_accessible_role(self, QAccessible.Role.Chart)
-        self.setAccessibleName("Time of each run")
-        self.setAccessibleDescription(marks.words)
-        self.setToolTip(marks.words)
+        self._set_height()
+        theme.changed.connect(self._set_height)
+
+    def _set_height(self) -> None:
+        self.setFixedHeight(_DOTS + QFontMetrics(self.theme.mono(FontSize.SMALL)).height())
+
+    def show_runs(self, runs: RunTimes, unit: str) -> None:
+        """Show the runs of a headline.
+
+        Args:
+            runs: in ms
+            unit: of the headline
+        """
+        self._times, self._steady = np.asarray(runs.times) * _NS, np.asarray(runs.mask)
+        self._mean, self._unit = runs.mean * _NS, unit
+        parts = [f"{len(runs.steady):,} steady runs, mean {format_time(self._mean, unit)}"]
+        if left := runs.left_out():
+            parts.append(f"without {left}")
+        if beyond := len(self._times) - len(self.visible_runs):
+            parts.append(f"{plural(beyond, 'run')} too far away to be drawn")
+        self.describe(", ".join(parts))
+        self.redraw()
+
+    @property
+    def visible_runs(self) -> NDArray[np.int64]:
+        """Return the runs that are drawn; those far from the steady ones are only counted."""
+        low, high = self._range()
+        return np.flatnonzero((self._times >= low) & (self._times <= high))
+
+    def _range(self) -> tuple[float, float]:
+        steady = self._times[self._steady]
+        low, high = float(steady.min()), float(steady.max())
+        room = _ROOM * ((high - low) or 0.05 * high or 1.0)
+        near = self._times[(self._times >= low - room) & (self._times <= high + room)]
+        low, high = float(near.min()), float(near.max())
+        edge = 0.04 * ((high - low) or 0.1 * high or 1.0)
+        return low - edge, high + edge
 
     @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette, marks = self._theme.palette, self._marks
-        with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            middle = self._line / 2
-            painter.setPen(QPen(QColor(palette.line), 1))
-            painter.drawLine(QPointF(0, middle), QPointF(self.width(), middle))
-            self._paint_axis(painter)
-            fill = QColor(palette.accent)
-            fill.setAlphaF(0.7)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(fill)
-            for number, time in enumerate(marks.steady.tolist()):
-                up = _SPREAD * ((number * 2) % 5 - 2) / 2  # repeated times do not hide each other
-                painter.drawEllipse(QPointF(self._at(time), middle + up), _DOT, _DOT)
-            painter.setPen(QPen(QColor(palette.muted), 1.4))
-            for time in marks.left_out.tolist():
-                self._paint_cross(painter, self._at(min(time, marks.high)), middle)
+    def is_empty(self) -> bool:
+        return not len(self._times)
 
-    def _paint_axis(self, painter: QPainter) -> None:
-        palette, marks = self._theme.palette, self._marks
-        font = self._theme.sans(FontSize.SMALL)
-        metrics = QFontMetrics(font)
-        painter.setFont(font)
-        painter.setPen(QColor(palette.muted))
-        wanted = max(2, self.width() // _TICK_ROOM)
-        free = 0.0
-        for tick in ticks(marks.low, marks.high, wanted, Quantity.TIME):
-            width, at = metrics.horizontalAdvance(tick.label), self._at(tick.value)
-            left = min(max(at - width / 2, 0.0), self.width() - width)
-            if left >= free:
-                box = QRectF(left, self._line, width + 2, metrics.height())
-                painter.drawText(box, Qt.AlignmentFlag.AlignLeft, tick.label)
-                free = left + width + 8
+    @override
+    def draw(self, chart: Chart) -> None:
+        palette, font = self.theme.palette, self.theme.mono(FontSize.SMALL)
+        low, high = self._range()
+        chart.set_margins(_SIDE, 2, _SIDE, 0)
+        chart.show_range((low, high), (-0.8, 0.8))
+        places = ticks(low, high, _TICKS, Quantity.TIME, self._unit)
+        chart.axis("bottom", [(tick.value, tick.label) for tick in places], font=font)
+        chart.line((low, high), (0.0, 0.0), palette.line, width=1.0)
+        chart.mark(palette.accent, x=self._mean)
+        numbers = self.visible_runs
+        x, y = self._times[numbers], self._height_of(numbers)
+        steady = self._steady[numbers]
+        fill = QColor(palette.accent)
+        fill.setAlphaF(0.6)
+        chart.dots(x[steady], y[steady], _DOT, fill)
+        chart.dots(x[~steady], y[~steady], _DOT, "", ring=palette.muted)
 
-    def _paint_cross(self, painter: QPainter, x: float, y: float) -> None:
-        for sign in (-1, 1):
-            start = QPointF(x - _CROSS, y - sign * _CROSS)
-            painter.drawLine(start, QPointF(x + _CROSS, y + sign * _CROSS))
+    @staticmethod
+    def _height_of(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(numbers * _GOLDEN % 1.0 - 0.5, np.float64)
 
-    def _at(self, time: float) -> float:
-        marks = self._marks
-        share = (time - marks.low) / (marks.high - marks.low)
-        return _EDGE + share * max(self.width() - 2 * _EDGE, 1)
+    @override
+    def pick(self, at: QPointF) -> int:
+        numbers = self.visible_runs
+        x, y = self.pixels_of(self._times[numbers], self._height_of(numbers))
+        away = np.hypot(x - at.x(), y - at.y())
+        best = int(away.argmin()) if len(away) else NOTHING
+        return int(numbers[best]) if best != NOTHING and away[best] <= _NEAR else NOTHING
+
+    @override
+    def hover_text(self, number: int) -> str:
+        out = "" if self._steady[number] else ", left out: cold or an outlier"
+        return f"run {number + 1}: {exact_text(round(self._times[number]), Quantity.TIME)}{out}"

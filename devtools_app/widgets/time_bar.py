@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
-from devtools_app.viewmodels.overview import Slice
+from devtools_app.viewmodels.headline import Slice
 from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.flow_layout import FlowLayout

@@ -62,6 +62,9 @@ class RunReport:
     Attributes:
         method: that ran
         run_ms: each run without a trace
+        load_ms: loading the program; None if unknown, as of some devices
+        init_ms: loading the method, likewise
+        first_run_ms: the first inference, likewise
         warnings: about the measurement, such as threads without a core of their own
         threads: of torch, None if unknown
         machine: that ran it, None in reports of older versions
@@ -82,11 +85,16 @@ class RunReport:
     where: str = ""
     calls: tuple[SequenceCall, ...] = ()
     state: tuple[StateTensor, ...] = ()
+    load_ms: float | None = None
+    init_ms: float | None = None
+    first_run_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that is none."""
-        if not all(0 <= time < math.inf for time in self.run_ms):
-            raise ValueError("run_ms: expected finite times from 0")
+        once = (self.load_ms, self.init_ms, self.first_run_ms)
+        times = (*self.run_ms, *(time for time in once if time is not None))
+        if not all(0 <= time < math.inf for time in times):
+            raise ValueError("run_ms, load_ms, init_ms, first_run_ms: expected times from 0")
 
     @property
     def other_runtime(self) -> str:

@@ -27,6 +27,10 @@ TIMES = {
     "tracing": "what the trace adds to a run: with it minus without it",
     "cost of tracing": "what the trace adds to a run, with a minus since it is taken off",
     "delegate overhead": "what a call of a delegate takes beyond the operators inside",
+    "without a trace": "time of runs that recorded nothing: the program's own",
+    "with tracing": "time of runs that recorded a trace, which takes time itself",
+    "values logged": "runs that copied values while they were timed: not the program's times",
+    "cold start": "loading the program and its method, and the first run, each done once",
     "noise": "how much the runs differ: slight, moderate or severe",
     "speedup": "how many times faster than the first",
 }

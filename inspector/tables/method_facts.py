@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections import Counter
 
 from inspector.check.session import own_part
+from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.node_text import short_description, value_text
+from inspector.memory.measured import measured_as, measured_memory
 from inspector.memory.plan import analyse_memory
 from inspector.roofline.rows import known_limits, rate_text, roofline
 from inspector.roofline.work import work_text
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.units import format_bytes, format_share, plural
+from inspector.units import (
+    Quantity,
+    exact_text,
+    format_bytes,
+    format_share,
+    format_time,
+    plural,
+)
 from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions
 from schema.program import model as m
 
+_NS = 1e6  # a millisecond in nanoseconds
+_STORED = ("pte", "ptd", "bpte")  # files that a program consists of
 _MOST = 6
 _ONCE = "FLOPs and bytes follow from shapes; bytes are those of each operand once"
 CALIBRATE = "Calibrate in the Roofline view, or etscope roofline --calibrate, measures it"
@@ -60,6 +71,57 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
             for arena in analyse_memory(program, method).arenas
         ]
     return FactGroup(method, tuple(facts))
+
+
+def cost_facts(session: Session, method: str, units: Units) -> tuple[Fact, ...]:
+    """Return what a method costs beside its time: cold start, memory, bytes of the program."""
+    return tuple(
+        fact
+        for fact in (
+            _cold_start(session, method, units),
+            _memory(own_part(session), method, units),
+            _file(session, units),
+        )
+        if fact is not None
+    )
+
+
+def _cold_start(session: Session, method: str, units: Units) -> Fact | None:
+    """Return how long loading and the first run took; None where no report tells."""
+    found = (run_report(dump) for dump in session.timed_dumps)
+    report = next((one for one in found if one is not None and one.method == method), None)
+    if report is None:
+        return None
+    loads = [time for time in (report.load_ms, report.init_ms) if time is not None]
+    times = {"load": sum(loads) if loads else None, "first run": report.first_run_ms}
+    known = {name: ms * _NS for name, ms in times.items() if ms is not None}
+    words = [f"{name} {format_time(ns, units.time)}" for name, ns in known.items()]
+    exact = [f"{name} {exact_text(round(ns, 3), Quantity.TIME)}" for name, ns in known.items()]
+    return Fact("cold start", ", ".join(words), ", ".join(exact)) if known else None
+
+
+def _memory(session: Session, method: str, units: Units) -> Fact | None:
+    """Return planned and measured memory; None without a program."""
+    program = session.program
+    if program is None or all(plan.name != method for plan in program.plans):
+        return None
+    planned = analyse_memory(program, method).planned_bytes
+    parts = [(planned, "planned")]
+    rows = measured_memory(session, method)
+    whole = next((one for one in reversed(rows) if not one.part), None)
+    if whole is not None and whole.nbytes is not None:
+        parts.append((whole.nbytes, f"measured ({whole.phase}, {measured_as(rows)})"))
+    words = ", ".join(
+        f"{format_bytes(size, units.size)} {what.partition(' (')[0]}" for size, what in parts
+    )
+    return Fact("memory", words, ", ".join(f"{size:,} B {what}" for size, what in parts))
+
+
+def _file(session: Session, units: Units) -> Fact | None:
+    sizes = [file.size for file in session.files if file.kind in _STORED]
+    if session.program is None or not sizes:
+        return None
+    return Fact("program", format_bytes(sum(sizes), units.size), f"{sum(sizes):,} B")
 
 
 def work_facts(session: Session, method: str) -> tuple[Fact, ...]:

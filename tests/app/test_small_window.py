@@ -15,7 +15,7 @@ from devtools_app.shell.dock_room import shares
 from devtools_app.shell.first_size import fit_to_screen
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
-from devtools_app.viewmodels.overview import Slice
+from devtools_app.viewmodels.headline import Slice
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.memory import _Drawing
 from devtools_app.widgets.command_text import CommandText

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.viewmodels.overview import time_sum
+from devtools_app.viewmodels.headline import time_sum
 from devtools_app.viewmodels.status import status_facts, time_parts
 from devtools_app.viewmodels.timeline import one_run
 from inspector.files.load import load_session
@@ -80,7 +80,7 @@ def test_times_of_logged_runs_are_hatched_without_shares_wherever_they_are_drawn
         session = load_session([str(NET / "model.pte"), str(traces / trace)])
         shown = time_sum(status_facts(session, "forward"), AUTOMATIC)
         assert shown.hatched is logged
-        assert (VALUES_LOGGED in shown.note) is logged
+        assert (VALUES_LOGGED in dict(shown.badges)) is logged
         assert [one.share is None for one in shown.slices] == [logged] * len(shown.slices)
         runs = timeline_runs(session, "forward")
         assert one_run(session, runs[median_run(runs) : median_run(runs) + 1]).data.logged is logged

@@ -36,7 +36,9 @@ def binary_step(span: float, requested: int) -> float:
     return 2.0 ** math.ceil(math.log2(rough) - 0.001)
 
 
-def ticks(low: float, high: float, requested: int, quantity: Quantity) -> list[Tick]:
+def ticks(
+    low: float, high: float, requested: int, quantity: Quantity, choice: str = "auto"
+) -> list[Tick]:
     """Return marks between two values with labels in one unit.
 
     Args:
@@ -44,6 +46,7 @@ def ticks(low: float, high: float, requested: int, quantity: Quantity) -> list[T
         high: largest value seen
         requested: about how many
         quantity: TIME is cut decimally, SIZE in powers of two, counts in integers
+        choice: unit of the labels, ``auto`` for that of the largest value
     """
     span = high - low
     if quantity is Quantity.SIZE:
@@ -52,7 +55,7 @@ def ticks(low: float, high: float, requested: int, quantity: Quantity) -> list[T
         step = decimal_step(span, requested)
         if quantity in (Quantity.COUNT, Quantity.TICKS):
             step = max(1.0, math.ceil(step))
-    unit = choose_unit(quantity, max(abs(low), abs(high)))
+    unit = choose_unit(quantity, max(abs(low), abs(high)), choice)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     last = min(last, first + _MOST_TICKS)
     return [_tick(number * step, step, unit) for number in range(first, last + 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,9 +12,11 @@ WHOLE_HEIGHT = 760.0  # and so does the graph itself, all of which is seen when 
 _TALL = 3.0  # height for a width from which folding pays
 _WHOLE_TALL = 1.2  # the same of the graph itself
 _WIDE = 1.5  # wanted width for a height of the folded cluster
+_WHOLE_WIDE = 2.2  # of the graph itself: that of its view, with Operators open or folded below
 _SHORTEST = 900.0  # a column is at least so high
 _WHOLE_SHORTEST = 420.0
 _WINDOW = 6  # rows up and down in which the break with the fewest lines is looked for
+_UNEVEN = 8.0  # lines that a column as high again as the others would have to save
 CHANNEL = 26.0  # free space beside and around the lines between columns
 TRACK = 7.0  # distance of those lines
 
@@ -60,31 +63,30 @@ def break_rows(
     height, tall = (WHOLE_HEIGHT, _WHOLE_TALL) if whole else (FOLD_HEIGHT, _TALL)
     if total < height or total < tall * width or len(tops) < 4:
         return [0]
-    columns = round(math.sqrt(_WIDE * total / (width + CHANNEL * 2)))
-    shortest = _WHOLE_SHORTEST if whole else _SHORTEST
+    wide, shortest = (_WHOLE_WIDE, _WHOLE_SHORTEST) if whole else (_WIDE, _SHORTEST)
+    columns = round(math.sqrt(wide * total / (width + CHANNEL * 2)))
     columns = max(2, min(columns, int(total / shortest)))
     starts = [0]
     for column in range(1, columns):
-        row = _best_break(tops, total * column / columns, links, starts[-1] + 1)
+        row = _best_break(tops, total / columns, column, links, starts[-1] + 1)
         if row is not None:
             starts.append(row)
     return starts
 
 
 def _best_break(
-    tops: Sequence[float], requested: float, links: Sequence[int], least: int
+    tops: Sequence[float], high: float, column: int, links: Sequence[int], least: int
 ) -> int | None:
-    """Return the row that starts the next column."""
-    low, high = 0, len(tops)
-    while low < high:
-        middle = (low + high) // 2
-        if tops[middle] < requested:
-            low = middle + 1
-        else:
-            high = middle
+    """Return the row that starts a column of about this height: few lines lead to it."""
+    requested = high * column
+    near = bisect_left(tops, requested)
     # neither the first nor the last row stands alone: they may be ports
-    rows = range(max(least + 1, low - _WINDOW), min(len(tops) - 1, low + _WINDOW + 1))
-    return min(rows, key=lambda row: (links[row - 1], abs(row - low)), default=None)
+    rows = range(max(least + 1, near - _WINDOW), min(len(tops) - 1, near + _WINDOW + 1))
+
+    def cost(row: int) -> float:
+        return links[row - 1] + _UNEVEN * abs(tops[row] - requested) / high
+
+    return min(rows, key=cost, default=None)
 
 
 def corner_points(
