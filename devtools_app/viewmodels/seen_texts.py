@@ -1,4 +1,4 @@
-"""Texts that are made when they are first seen: of fifty thousand nodes a hundred are drawn."""
+"""Strings that are created when they are first read: of 50,000 nodes a hundred are drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing_extensions import override
 
 
 class SeenTexts(Sequence[str]):
-    """Texts by index, each made once."""
+    """Strings by index, each created once."""
 
     def __init__(self, count: int, text: Callable[[int], str]) -> None:
         self._count, self._text = count, text
