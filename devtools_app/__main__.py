@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from inspector.units import TICK_UNITS
+
 EXTRA_VERBS = {
     "open": "the window, with these files open; the default without a verb",
     "screenshot": "a screenshot of any view, without a display",
@@ -29,7 +31,7 @@ examples:
   etscope runs/before runs/after          two folders with a program: two sessions
   etscope model.pte energy.csv            the graph coloured by values of nodes
 """
-_SCALE, _UNITS = "--source-time-scale", ("ns", "us", "ms", "s", "cycles")
+_SCALE = "--source-time-scale"
 _USAGE, _INTERRUPTED = 2, 130  # 130 is 128 + SIGINT, as shells report it
 _BAD_QT = (6, 12)  # loses references to None there; see docs/decisions.md
 _GOOD_PYTHON = (3, 12)  # None is immortal from here on
@@ -65,7 +67,7 @@ def _main(arguments: list[str]) -> int:
     watch = "--watch" in arguments
     paths, tick = _without_scale([one for one in arguments if one != "--watch"])
     if tick is None:
-        return _refuse(f"{_SCALE} needs one of {', '.join(_UNITS)}")
+        return _refuse(f"{_SCALE} needs one of {', '.join(TICK_UNITS)}")
     unknown = [argument for argument in paths if argument.startswith("-")]
     if unknown:
         return _refuse(f"unknown option {unknown[0]}; etscope --help lists verbs and options")
@@ -88,7 +90,7 @@ def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:
             rest.append(one)
             continue
         given = value if equals else next(left, "")
-        tick = given if given in _UNITS else None
+        tick = given if given in TICK_UNITS else None
     return rest, tick
 
 

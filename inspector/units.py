@@ -45,13 +45,29 @@ class Unit:
     factor: float
 
 
-TIME_UNITS = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
+NS_PER_MS, NS_PER_S = 1e6, 1e9
+TIME_UNITS = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", NS_PER_MS), Unit("s", NS_PER_S))
 SIZE_UNITS = (
     Unit("B", 1.0),
     Unit("KiB", 1024.0),
     Unit("MiB", 1024.0**2),
     Unit("GiB", 1024.0**3),
 )
+TICK_UNITS = ("ns", "us", "ms", "s", "cycles")
+"""What the ticks of a trace may be."""
+TYPED_TIMES = {
+    **{unit.symbol: unit.factor for unit in TIME_UNITS},
+    "us": 1e3,
+    "\u03bcs": 1e3,  # the Greek letter, which keyboards have beside the sign of micro
+}
+"""Units of time as users type them, in nanoseconds."""
+TYPED_SIZES = {
+    **{unit.symbol.casefold(): unit.factor for unit in SIZE_UNITS},
+    "kb": 1e3,
+    "mb": 1e6,
+    "gb": 1e9,
+}
+"""Units of size as users type them, in bytes; in lower case."""
 _PREFIXES = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
 
 
@@ -261,6 +277,23 @@ def format_time(ns: float | None, choice: str = "auto") -> str:
     return format_quantity(ns, Quantity.TIME, choice)
 
 
+def format_ms(ms: float | None, choice: str = "auto") -> str:
+    """Return a duration given in milliseconds, the unit of analyses, as text with its unit."""
+    return format_time(None if ms is None else ms * NS_PER_MS, choice)
+
+
+def format_elapsed(seconds: float, decimals: int = 0) -> str:
+    """Return a time by the wall clock, as progress shows it: always seconds, digits in place."""
+    return f"{seconds:,.{decimals}f} s"
+
+
+def format_estimate(seconds: float) -> str:
+    """Return what something takes to two digits, from a hundred seconds on in minutes."""
+    if seconds < 99.5:
+        return format_elapsed(seconds, 0 if seconds >= 10 else 1)
+    return f"{seconds / 60:,.0f} min"
+
+
 def format_duration(ns: float | None, tick_ns: float, choice: str = "auto") -> str:
     """Return a measured duration with its unit; below a tick of its clock it is only bounded.
 
@@ -311,8 +344,3 @@ def format_change(ratio: float) -> str:
     text = format_share(abs(ratio - 1))
     sign = "" if text[0] in "<0" and abs(ratio - 1) < 0.001 else "+" if ratio > 1 else "−"
     return f"{sign}{text}"
-
-
-def plural(count: int, one: str, several: str = "") -> str:
-    """Return a count with its noun: ``1 node``, ``1,200 nodes``; several for ``boundaries``."""
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"

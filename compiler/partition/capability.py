@@ -12,6 +12,7 @@ from compiler.partition.reasons import note, operator_of
 from compiler.partition.regions import regions, unit_of
 from compiler.partition.support import SupportAnswer, explain
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.objects.plural import plural
 
 Node = torch.fx.Node
 _NON_COMPUTE = ("aten.view.default", "aten.view_copy.default", "getitem")
@@ -74,8 +75,8 @@ class CapabilityBasedPartitioner:
             return True
         for node in group:
             if node.op == "call_function":
-                nodes = "node" if computing == 1 else "nodes"
-                text = f"its partition has {computing} computing {nodes}, fewer than 2"
+                nodes = plural(computing, "computing node")
+                text = f"its partition has {nodes}, fewer than 2"
                 note(node, "allows_single_node_partition", NodeOutcome.TOO_SMALL, text)
         return False
 

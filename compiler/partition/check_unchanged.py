@@ -11,6 +11,7 @@ from compiler.dialect.templates import walk
 from compiler.interface.partitioner import name_of
 from compiler.memory.specs import raw_bytes
 from compiler.partition.tags import PartitionContractError
+from schema.objects.plural import plural
 
 _KEPT = ("val", "debug_handle", "stack_trace", "nn_module_stack", "from_node")
 
@@ -48,7 +49,7 @@ def _difference(given: torch.fx.GraphModule, tagged: torch.fx.GraphModule) -> st
             if text:
                 return f"in {old.name}, {text}"
     if len(before) != len(after):
-        return f"it has {len(after)} nodes, was given {len(before)}"
+        return f"it has {plural(len(after), 'node')}, was given {len(before)}"
     return ""
 
 

@@ -31,6 +31,7 @@ from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, 
 from compiler.partition.verdicts import calls_in
 from compiler.partition.work import flops_of
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.objects.plural import plural
 from schema.vendors.table import takes_integers_only
 
 Node = torch.fx.Node
@@ -217,8 +218,8 @@ class SteeredPartitioner(Partitioner):
         least = self.rules.min_work
         if least is not None and sum(map(flops_of, group)) >= least:
             return True
-        nodes = "node" if size == 1 else "nodes"
-        text = f"its partition has {size} computing {nodes}, fewer than {self.rules.min_nodes}"
+        nodes = plural(size, "computing node")
+        text = f"its partition has {nodes}, fewer than {self.rules.min_nodes}"
         text += "" if least is None else f", and less work than {least:,} FLOPs"
         for node in group:
             note(node, "min_nodes", NodeOutcome.TOO_SMALL, text)
@@ -234,8 +235,8 @@ class SteeredPartitioner(Partitioner):
         kept = {id(group) for group in (*requested, *others[: max(0, most - len(requested))])}
         for group in groups:
             if id(group) not in kept:
-                parts = "partition" if most == 1 else "partitions"
-                text = f"vetoed by the user: {most} {parts} at most, others are larger"
+                parts = plural(most, "partition")
+                text = f"vetoed by the user: {parts} at most, others are larger"
                 for node in group:
                     note(node, "max_partitions", NodeOutcome.VETOED, text)
         return [group for group in groups if id(group) in kept]

@@ -17,6 +17,7 @@ from compiler.partition.reasons import Reason, Reasons, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import tag_of
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.objects.plural import plural
 
 Node = torch.fx.Node
 META = "etscope_verdicts"  # where a graph module holds those of its program
@@ -117,8 +118,7 @@ class _Judging:
 
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
         size = self._sizes[node.graph, tag]
-        nodes = "node" if size == 1 else "nodes"
-        text = f"one of {size} {nodes} of partition {tag}, delegated to {backend}"
+        text = f"one of {plural(size, 'node')} of partition {tag}, delegated to {backend}"
         reported = self._reasons.get(unit_of(node))
         rule = self._partitioner
         if reported is not None and reported.outcome is NodeOutcome.DELEGATED:

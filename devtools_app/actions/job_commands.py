@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from devtools_app.actions.job_restart import JobRestart
 from devtools_app.state.requests import DoWithJob, JobAction, Notice, OpenPaths
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.actions.host import CommandHost, Services
@@ -103,7 +104,7 @@ class JobCommands:
     def _ask_to_clean(self, entry: JobEntry) -> None:
         """Ask before the files that jobs wrote into the folder are deleted."""
         from inspector.files.written_folders import written_by_jobs
-        from inspector.units import format_bytes, plural
+        from inspector.units import format_bytes
 
         try:
             folders = written_by_jobs(Path(entry.target)) if entry.target else ()

@@ -16,6 +16,7 @@ from devtools_app.state.trusted_code import untrusted_code
 from devtools_app.state.variant_places import variant_folder
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, derived, with_variant
+from inspector.units import format_ms
 
 if TYPE_CHECKING:
     from devtools_app.actions.host import CommandHost, Services
@@ -201,8 +202,6 @@ class RecipeCommand:
 
     def _measured(self, found: JobProgress) -> None:
         """Note the times in the history of variants."""
-        from inspector.units import format_time
-
         store = self._store
         history = store.state.history
         if found.state is None:
@@ -210,7 +209,7 @@ class RecipeCommand:
         for (session, _), program in zip(found.about, found.state.programs, strict=True):
             one, fastest = history.of_session(session), program.fastest_ms
             if one is not None and fastest is not None:
-                history = with_variant(history, replace(one, facts=(format_time(fastest * 1e6),)))
+                history = with_variant(history, replace(one, facts=(format_ms(fastest),)))
         store.update(history=history)
 
 

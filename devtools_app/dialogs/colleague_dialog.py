@@ -30,7 +30,8 @@ from inspector.export.workspace_copy import (
     anonymous_workspace,
     write_copy,
 )
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

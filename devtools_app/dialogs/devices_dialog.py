@@ -38,7 +38,7 @@ from inspector.devices.device import (
 from inspector.devices.errors import DeviceError
 from inspector.devices.remote import probe
 from inspector.devices.runner import DEFAULT_RUNNER
-from inspector.trace.timing import UNITS
+from inspector.units import TICK_UNITS
 
 _NEW = "A new device"
 _SIZE = (640, 420)
@@ -64,7 +64,7 @@ class DevicesDialog(QDialog):
         self._runner = line("Runner command", DEFAULT_RUNNER)
         self._folder = line("Folder on the device", "")
         self._clock = _combo("Unit of trace ticks")
-        self._clock.addItems(list(UNITS))
+        self._clock.addItems(list(TICK_UNITS))
         self._result = QLabel()
         self._result.setWordWrap(True)
         self._result.setAccessibleName("Result")

@@ -26,7 +26,8 @@ from devtools_app.state.variant_places import variants_place
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.push_button import push_button
 from inspector.files.written_folders import WrittenFolder, removed, written_folders
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
+from schema.objects.plural import plural
 
 _SIZE = (720, 420)
 _TITLES = ("Folder", "Kind", "Size", "Of it values", "")

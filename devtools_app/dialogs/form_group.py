@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFormLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.group_stops import GroupStops
 from devtools_app.widgets.fields import ToolButton
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _INDENT = 6
 

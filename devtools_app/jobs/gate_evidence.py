@@ -19,6 +19,7 @@ from devtools_app.viewmodels.gate_plan import GateStep, StepKind
 from inspector.jobs.executing import trace_files
 from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended
+from inspector.units import format_elapsed
 
 if TYPE_CHECKING:
     from devtools_app.jobs.window_jobs import WindowJobs
@@ -77,7 +78,7 @@ class GateEvidence(QObject):
             return ""
         found = self._follower.current
         own = found is not None and found.job is self._job and self._job is not None
-        far = f" · {found.seconds:.0f} s" if own and found is not None else ""
+        far = f" · {format_elapsed(found.seconds)}" if own and found is not None else ""
         left = f" · {len(self._waiting)} more to do" if self._waiting else ""
         return f"{self._step.activity}{far}{left}"
 

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.jobs.history import JobHistory
+from inspector.units import format_elapsed
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.experiments.sweeps.engine import Sweep
@@ -211,6 +212,6 @@ def _lines(ended: Sequence[PointResult]) -> _Lines:
         failed = one.status is Status.FAILED
         level = logging.WARNING if failed else logging.INFO
         seconds = sum(one.seconds.values())
-        words = one.sentence if failed else f"done in {seconds:.1f} s"
+        words = one.sentence if failed else f"done in {format_elapsed(seconds, 1)}"
         found.append((level, f"{what}: {words}", "point"))
     return found

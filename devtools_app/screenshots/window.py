@@ -35,6 +35,7 @@ from devtools_app.widgets.log_panel import log_qt_message
 from devtools_app.widgets.plot import Plot
 from inspector.cli.output import write_bytes
 from inspector.tables.selection import NOTHING, Selection
+from inspector.units import format_elapsed
 
 SECONDS = 60.0
 _TURN_SECONDS = 0.06  # an idle turn of the event loop ends after 0.02 s
@@ -131,7 +132,7 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
         elif now - quiet_since > _QUIET_SECONDS:
             return
         if now > end:
-            raise NotReadyError(f"the window was still busy after {seconds:.0f} s")
+            raise NotReadyError(f"the window was still busy after {format_elapsed(seconds)}")
         time.sleep(0.005)
 
 

@@ -13,7 +13,7 @@ from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.widgets.badge import paint_badge
 from devtools_app.widgets.fields import PushButton
-from inspector.units import plural
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.recipes.compile_job import CompileJob

@@ -18,6 +18,7 @@ from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout
 from devtools_app.state.run_form import RunForm, run_form_from
 from devtools_app.state.tab_groups import TabGroup
 from inspector.tables.selection import Units
+from inspector.units import SIZE_UNITS, TICK_UNITS, TIME_UNITS
 from schema.errors import FormatError
 from schema.objects.codec import read_object, to_json
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 MAX_RECENTS = 12
 _MAX_BYTES = 4 << 20  # anything larger was not written by the window
-TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
-SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
-TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
+TIME_CHOICES = ("auto", *(unit.symbol for unit in TIME_UNITS))
+SIZE_CHOICES = ("auto", *(unit.symbol for unit in SIZE_UNITS))
+TICK_CHOICES = ("", *TICK_UNITS)  # the empty one: ns, shown as assumed
 _UNITS = {"time": TIME_CHOICES, "size": SIZE_CHOICES}
 _PLACE = "settings"
 _STAYS = "The file stays as it is, and no preferences are saved."

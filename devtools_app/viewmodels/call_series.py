@@ -15,15 +15,16 @@ from inspector.files.run_report import REPORT, is_sequence
 from inspector.files.session import Session
 from inspector.join.methods import is_execution
 from inspector.tables.calls import CallReport, read_calls
-from inspector.tables.generation import growth, later_calls
+from inspector.tables.generation import growth_line, later_calls
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import whole_runs
+from inspector.units import NS_PER_MS
 from schema.errors import FormatError
+from schema.objects.plural import plural
 
-_NS = 1e6  # in a millisecond
 ALL_STATE = "all"
 _SAME_INPUTS = "The run has no calls of a sequence: each run had the same inputs."
 Ints = NDArray[np.int64]
@@ -42,14 +43,14 @@ class LaterCalls:
         numbers: of the calls
         positions: of their tokens; their number where inputs are not tokens
         times: of the calls
-        growth: by which a call takes longer with each position, None for fewer than two
+        line: of the times: at position 0, and by each position; None for fewer than two
         has_tokens: whether the inputs are tokens
     """
 
     numbers: Ints
     positions: Ints
     times: Floats
-    growth: float | None
+    line: tuple[float, float] | None
     has_tokens: bool
 
 
@@ -199,7 +200,7 @@ def _content(
 
 def _headline(report: CallReport, *, traced: bool) -> str:
     count = len(report.calls)
-    words = [f"{count:,} {'call' if count == 1 else 'calls'}"]
+    words = [plural(count, "call")]
     if report.generated:
         words.append(f"{len(report.content['tokens']):,} new tokens")
     if not traced:
@@ -215,11 +216,12 @@ def _later(report: CallReport) -> LaterCalls:
     if not report.generated:
         known = [one["call"] for one in report.content["calls"]]
         numbers = [known[place] for place in numbers]
+    line = growth_line(calls)
     return LaterCalls(
         np.array(numbers, np.int64),
         np.array([one["position"] for one in later], np.int64),
-        np.array([one["ms"] for one in later], np.float64) * _NS,
-        growth(calls) * _NS if len(later) > 1 else None,
+        np.array([one["ms"] for one in later], np.float64) * NS_PER_MS,
+        None if line is None else (line[0] * NS_PER_MS, line[1] * NS_PER_MS),
         report.has_tokens,
     )
 

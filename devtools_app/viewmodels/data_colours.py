@@ -10,7 +10,7 @@ from devtools_app.viewmodels.scene import GraphScene
 from inspector.files.node_data import NodeData
 from inspector.files.session import Session
 from inspector.graph.node_values import NodeValues, node_values
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _START = "data "
 _NAMED = 3  # unmatched names in the legend

@@ -25,6 +25,7 @@ from inspector.tables.verdicts import known_verdicts
 from schema.backends import short_backend
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
+from schema.objects.plural import plural
 
 _LONGEST = 44  # characters of a name in a menu
 _ON = {
@@ -107,7 +108,7 @@ def _brief(name: str) -> str:
 
 def _named(target: EditTarget) -> str:
     if target.kind is TargetKind.PARTITION:
-        return f"{target.name}, {len(target.nodes):,} nodes"
+        return f"{target.name}, {plural(len(target.nodes), 'node')}"
     return operator_title(target.name) if target.kind is TargetKind.OPERATOR else target.name
 
 

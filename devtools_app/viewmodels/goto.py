@@ -8,6 +8,7 @@ from devtools_app.viewmodels.fuzzy import Choice
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.tables.selection import Selection, SelectionKind
+from schema.objects.plural import plural
 
 
 def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:
@@ -45,7 +46,7 @@ def _modules(graph: ModelGraph, method: str) -> tuple[Choice, ...]:
     return tuple(
         Choice(
             path,
-            f"module · {count[path]} nodes",
+            f"module · {plural(count[path], 'node')}",
             "",
             Selection(
                 SelectionKind.NODE,

@@ -10,7 +10,7 @@ import numpy as np
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.graph.reach import ancestors, descendants, ways_between
-from inspector.units import plural
+from schema.objects.plural import plural
 
 
 @dataclass(frozen=True, slots=True)

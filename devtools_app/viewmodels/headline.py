@@ -10,7 +10,8 @@ from inspector.profile.methods import VALUES_LOGGED, MethodTime
 from inspector.tables.glossary import definition
 from inspector.tables.selection import Units
 from inspector.trace.run_times import RunTimes
-from inspector.units import Quantity, choose_unit, exact_text, format_time, plural
+from inspector.units import Quantity, choose_unit, exact_text, format_time
+from schema.objects.plural import plural
 from schema.origins import weakest
 
 _NS = 1e6  # a millisecond in nanoseconds

@@ -16,8 +16,9 @@ from inspector.memory.plan import Arena, MemoryPlan, PlannedValue
 from inspector.profile.join_index import JoinIndex
 from inspector.tables.memory import value_names
 from inspector.tables.selection import Selection
-from inspector.units import format_bytes, format_share, plural
+from inspector.units import format_bytes, format_share
 from schema.backends import short_backend
+from schema.objects.plural import plural
 from schema.program import instructions
 from schema.program import model as m
 

@@ -33,11 +33,11 @@ from inspector.units import (
     format_quantity,
     format_share,
     format_total,
-    plural,
 )
 from schema.dtypes.operator_dtypes import OperatorDtypes, operator_dtypes
 from schema.dtypes.operator_schemas import operator_schema
 from schema.graph import GraphNode, GraphValue
+from schema.objects.plural import plural
 
 _MOST_ROWS = 6  # of combinations of dtypes that are listed
 _ARGUMENT = re.compile(r"(?:[^,(\[]|\([^)]*\)|\[[^\]]*\])+")  # commas in brackets do not end one

@@ -21,7 +21,8 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_label
 from inspector.tables.method_facts import cost_facts, method_group, work_facts
 from inspector.tables.selection import Units
-from inspector.units import Quantity, exact_text, format_bytes, plural
+from inspector.units import Quantity, exact_text, format_bytes
+from schema.objects.plural import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +181,7 @@ def _link_entries(session: Session, check: Check) -> tuple[ListEntry, ...]:
 
 
 def _agreement(link: FileLink) -> str:
-    facts = (
-        f"{link.matched:,} fact agrees" if link.matched == 1 else f"{link.matched:,} facts agree"
-    )
-    return f"{facts}: {link.what}"
+    return f"{plural(link.matched, 'fact agrees', 'facts agree')}: {link.what}"
 
 
 def _file(file: LoadedFile, units: Units) -> Fact:

@@ -22,7 +22,8 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import GraphRegion, ModelEdge, ModelGraph, ModelNode
 from inspector.graph.node_text import node_title
 from inspector.profile.node_times import no_times
-from inspector.units import format_time, plural
+from inspector.units import format_time
+from schema.objects.plural import plural
 
 ABSENT = -1
 Ints = NDArray[np.int64]

@@ -13,7 +13,8 @@ from inspector.roofline.rows import Limits, Roofline, RooflineRow, rate_text
 from inspector.tables.roofline import roofline_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
-from inspector.units import Quantity, format_quantity, format_share, format_time, plural
+from inspector.units import Quantity, format_quantity, format_share, format_time
+from schema.objects.plural import plural
 
 _SMALLEST, _LARGEST = 7.0, 26.0  # pixels of a point
 _AROUND = 0.5  # decades around what is drawn

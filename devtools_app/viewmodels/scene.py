@@ -46,10 +46,10 @@ from inspector.units import (
     format_duration,
     format_share,
     format_time,
-    plural,
 )
 from schema.graph import GraphValue, NodeKind
 from schema.objects.identity_cache import identity_cache
+from schema.objects.plural import plural
 
 MOST_VISIBLE = 60  # boxes on show when a graph is opened
 # one closed delegate shows little: fewer boxes are opened further, up to _MANY

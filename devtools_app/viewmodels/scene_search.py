@@ -11,6 +11,7 @@ from inspector.profile.join_index import JoinIndex, Related
 from inspector.tables.filter import Mask, matches, parse_filter
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table
+from schema.objects.plural import plural
 
 _ORIGINS = {"record": "from the ETRecord", "program": "from the program"}
 
@@ -55,9 +56,9 @@ def graph_note(graph: GraphScene, name: str, found: tuple[str, ...] | None, curr
         place = f"{found.index(current) + 1:,} of " if current in found else ""
         return f"{place}{len(found):,} found in {nodes:,} nodes"
     if name != COMPILED:
-        return f"{nodes:,} nodes"
+        return plural(nodes, "node")
     source = graph.graph.source
-    return f"{nodes:,} nodes · {_ORIGINS.get(source, source)}"
+    return f"{plural(nodes, 'node')} · {_ORIGINS.get(source, source)}"
 
 
 def related_to(selection: Selection, index: JoinIndex) -> Related:

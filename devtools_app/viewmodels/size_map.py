@@ -14,8 +14,9 @@ from inspector.files.session import LoadedFile, Session
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import Users, part_title, stored_users
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
 from schema.backends import short_backend
+from schema.objects.plural import plural
 
 # Hues of the treemap by what a part is for; text and table say the same in words.
 _HUES = (

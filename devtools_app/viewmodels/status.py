@@ -9,9 +9,7 @@ from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
 from inspector.profile.methods import MethodTime, Profile, analyse_profile, time_of
 from inspector.tables.selection import Units
-from inspector.units import Quantity, choose_unit, format_bytes, format_time
-
-_NS = 1e6  # a millisecond in nanoseconds
+from inspector.units import NS_PER_MS, Quantity, choose_unit, format_bytes, format_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,11 @@ def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
         (time.unattributed_ms, "unattributed"),
         (-(time.tracing_ms or 0.0), "tracing"),
     ]
-    unit = choose_unit(Quantity.TIME, time.latency_ms * _NS, units.time).symbol  # of the whole sum
-    shown = [StatusPart(format_time(ms * _NS, unit), word) for ms, word in parts if ms]
-    whole = StatusPart(format_time(time.latency_ms * _NS, unit), "method", strong=True)
+    unit = choose_unit(
+        Quantity.TIME, time.latency_ms * NS_PER_MS, units.time
+    ).symbol  # of the whole sum
+    shown = [StatusPart(format_ms(ms, unit), word) for ms, word in parts if ms]
+    whole = StatusPart(format_ms(time.latency_ms, unit), "method", strong=True)
     return (whole, *shown)
 
 

@@ -26,6 +26,7 @@ from schema.flat_tensor import FlatTensor
 from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.graph import GraphNode
+from schema.objects.plural import plural
 from schema.payloads import Payload
 from schema.program import ProgramFile
 from schema.program import model as m
@@ -131,7 +132,7 @@ def payload_nodes(payload: Payload, data: memoryview) -> list[StructureNode]:
     graph = payload.graph
     if graph is not None:
         nodes = graph.nodes
-        text = f"{len(nodes):,} nodes"
+        text = plural(len(nodes), "node")
         found.append(StructureNode("nodes", "", text, opens=lambda: listed(nodes, _graph_node)))
     for path, content in payload.files.items():
         size = len(content)
@@ -232,7 +233,7 @@ def _logged(buffer: DebugBuffer, table: object, row: int) -> StructureNode:
         return _tensor(title, buffer, tensors[0])
     if tensors:
         rows = [_tensor(f"[{at}]", buffer, tensor) for at, tensor in enumerate(tensors)]
-        return StructureNode(title, "list", f"{len(rows)} tensors", opens=lambda: rows)
+        return StructureNode(title, "list", plural(len(rows), "tensor"), opens=lambda: rows)
     return StructureNode(title, "value", _scalar(value))
 
 

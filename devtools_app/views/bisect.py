@@ -50,6 +50,7 @@ from inspector.tables.bisect import (
 )
 from inspector.tables.selection import Selection
 from inspector.tables.table import Table
+from inspector.units import format_elapsed
 from schema.objects.codec import from_json
 
 if TYPE_CHECKING:
@@ -366,7 +367,7 @@ def _title(found: JobProgress | None) -> str:
     if found.outcome is None:
         verb = "Cancelling" if found.cancelling else found.job.bound
         far = f"trial {trials + 1:,}" if _trying(found) is not None else found.stage
-        return f"{name} · {verb} · {far} · {found.seconds:.0f} s"
+        return f"{name} · {verb} · {far} · {format_elapsed(found.seconds)}"
     if found.outcome.ended is not Ended.FINISHED:
         return f"{name}: {found.outcome.ended.value} after {trials:,} trials"
     return (

@@ -149,10 +149,10 @@ class CallsPane(PanelActions, Pane):
             return
         what = "tokens" if later.has_tokens else "calls"
         words = f"time of later {what} by position"
-        if later.growth is not None:
-            words += f", growth {format_time(later.growth)} a position (dashed)"
+        if later.line is not None:
+            words += f", growth {format_time(later.line[1])} a position (dashed)"
         self.plot.title.setText(words)
-        self.plot.show_calls(later.positions, later.times, self.state.units.time, later.growth)
+        self.plot.show_calls(later.positions, later.times, self.state.units.time, later.line)
 
     def _series(self) -> StateSeries | None:
         content, name = self._content, self.tensor.currentData()

@@ -52,6 +52,7 @@ from inspector.tables.compare_lists import (
     list_title,
     time_bars,
 )
+from inspector.units import format_elapsed
 
 if TYPE_CHECKING:
     from inspector.jobs.evaluate import EvalJob
@@ -316,7 +317,7 @@ class ComparePane(PanelActions, Pane):
         if busy and found is not None:
             at = found.counted
             far = f" · {at.done:,} of {at.total:,} blocks" if at is not None else ""
-            self.note.setText(f"Measuring{far} · {found.seconds:.0f} s")
+            self.note.setText(f"Measuring{far} · {format_elapsed(found.seconds)}")
         elif found is not None and found.outcome is not None and found.outcome.sentence:
             self.note.setText(found.outcome.sentence)
 

@@ -27,6 +27,7 @@ from inspector.jobs.messages import Ended
 from inspector.tables.compile_stages import stage_table
 from inspector.tables.table import Table
 from inspector.toolchain.table import toolchain_named
+from inspector.units import format_elapsed
 
 _EMPTY = Need(
     "No compile yet",
@@ -139,14 +140,14 @@ def _title(found: JobProgress) -> str:
     what = f"{name}:{source.function}" if source.function else name
     if found.running:
         verb = "Cancelling" if found.cancelling else "Compiling"
-        return f"{verb} {what} · {found.stages[-1].stage} · {found.seconds:.1f} s"
+        return f"{verb} {what} · {found.stages[-1].stage} · {format_elapsed(found.seconds, 1)}"
     assert found.outcome is not None
     if found.outcome.ended is Ended.FINISHED:
         tool = found.outcome.result.get("toolchain", {})
         credit = toolchain_named(found.job.toolchain).credit(tool.get("version", ""))
         by = f" by {credit}" if credit else ""
-        return f"Compiled {what}{by} into {found.target} in {found.seconds:.1f} s"
-    return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
+        return f"Compiled {what}{by} into {found.target} in {format_elapsed(found.seconds, 1)}"
+    return f"{what}: {found.outcome.ended.value} after {format_elapsed(found.seconds, 1)}"
 
 
 SPEC = ViewSpec("compile", "Compile", Area.CENTRE, CompileView, "play", without_session=True)

@@ -38,7 +38,8 @@ from inspector.jobs.evaluate import EvalJob
 from inspector.tables.evaluate import RangeKey, figures_table, ranges_table, worst_table
 from inspector.tables.exported_nodes import exported_place
 from inspector.tables.selection import Units
-from inspector.units import plural
+from inspector.units import format_elapsed
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from inspector.jobs.eval_samples import EvalState
@@ -179,7 +180,7 @@ class EvaluatePane(PanelActions, Pane):
             at = found.counted
             of = f" of {at.total:,}" if at is not None and at.total else ""
             far = f"{at.done:,}{of} samples" if at is not None else found.stage.capitalize()
-            words = f"{far} · {found.seconds:.0f} s. Finished samples are kept."
+            words = f"{far} · {format_elapsed(found.seconds)}. Finished samples are kept."
             self.show_need(Need("Evaluating", words), tools=True)
         else:
             self._show_end(found.state, found.error)

@@ -42,12 +42,12 @@ from inspector.recipes.llm_source import llm_source
 from inspector.tables.compile_stages import stage_table
 from inspector.tables.generation import calls_table, later_calls, speed_table
 from inspector.tables.selection import AUTOMATIC, Units
-from inspector.units import plural
+from inspector.units import NS_PER_MS, format_elapsed
+from schema.objects.plural import plural
 
 _COMMAND = "etscope llm export -o out"
 _NO_PROGRAM = Need("No program", "A language model (.pte) generates text here: open one.", _COMMAND)
 _ANY = "All files (*)"
-_NS = 1e6  # in a millisecond
 
 
 class GenerateView(QWidget):
@@ -227,7 +227,7 @@ class GenerateView(QWidget):
         self.calls.show_table(calls_table(done["calls"], self._units))
         later = later_calls(done["calls"])
         positions = np.array([one["position"] for one in later], np.int64)
-        times = np.array([one["ms"] for one in later], np.float64) * _NS
+        times = np.array([one["ms"] for one in later], np.float64) * NS_PER_MS
         self.plot.show_calls(positions, times, self._units.time)
 
     # -- layout ----------------------------------------------------------------------------
@@ -293,11 +293,11 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
         count = plural(len(done["tokens"]), "token")
         return f"{name}: {count}{rate} · ended by {done['ended']}"
     if found.outcome is not None:
-        return f"{name}: {found.outcome.ended.value} after {found.seconds:.1f} s"
+        return f"{name}: {found.outcome.ended.value} after {format_elapsed(found.seconds, 1)}"
     state = _state(found)
     verb = "Cancelling" if found.cancelling else "Stopping" if state.ending else "Generating with"
     far = plural(state.calls, "call") if state.calls else found.stage
-    return f"{verb} {name} · {far} · {found.seconds:.1f} s"
+    return f"{verb} {name} · {far} · {format_elapsed(found.seconds, 1)}"
 
 
 def _needs(session: Session) -> Need | None:

@@ -15,7 +15,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.graph_pair import GraphPair, graph_pair
 from inspector.files.session import Session
 from inspector.graph.model_graph import graph_names
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _JOINT = "\x1f"  # between session and graph; occurs in no name
 _ALONE = "nothing"

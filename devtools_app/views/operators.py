@@ -42,7 +42,7 @@ from inspector.tables.roofline import WORK_TITLES
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""

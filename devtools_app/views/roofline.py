@@ -23,6 +23,7 @@ from inspector.jobs.calibrate import usual_job
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.roofline.rows import known_limits, roofline
 from inspector.tables.selection import Selection, Units
+from inspector.units import format_elapsed
 
 _NOTHING = Need(
     "No operators",
@@ -116,7 +117,7 @@ class RooflinePane(PanelActions, Pane):
         if found is not None and found.running:
             at = found.counted
             far = f": {at.done:,} of {at.total:,} limits" if at is not None else ""
-            words = f"Calibrating{far} · {found.seconds:.0f} s"
+            words = f"Calibrating{far} · {format_elapsed(found.seconds)}"
         elif found is not None and found.error:
             words = f"{found.error} · {words}"
         self.note.setText(words)

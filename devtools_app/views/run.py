@@ -45,7 +45,8 @@ from inspector.tables.runs import (
     times_table,
 )
 from inspector.tables.table import Table
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes, format_elapsed
+from schema.objects.plural import plural
 
 _EMPTY = Need(
     "Nothing to run",
@@ -331,9 +332,9 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
         verb = "Cancelling" if found.cancelling else "Stopping" if found.state else "Running"
         at = found.counted
         far = f" · {at.done:,} of {at.total:,}" if at is not None else ""
-        return f"{verb} {name} · {found.stages[-1].stage}{far} · {found.seconds:.1f} s"
+        return f"{verb} {name} · {found.stages[-1].stage}{far} · {format_elapsed(found.seconds, 1)}"
     if outcome.ended is not Ended.FINISHED:
-        return f"{name}: {outcome.ended.value} after {found.seconds:.1f} s"
+        return f"{name}: {outcome.ended.value} after {format_elapsed(found.seconds, 1)}"
     result = outcome.result
     if isinstance(found.job, RunJob):
         runs = len(result["run_ms"])

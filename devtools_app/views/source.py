@@ -34,7 +34,7 @@ from inspector.tables.source_lines import (
     source_text,
 )
 from inspector.tables.tree import TreeOrder
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _NOTHING = Need(
     "No source lines",

@@ -45,8 +45,8 @@ from inspector.tables.steps import (
     selection_of,
     value_table,
 )
-from inspector.units import plural
 from schema.backends import engine_backends
+from schema.objects.plural import plural
 
 _EMPTY = Need(
     "No delegate to step through",

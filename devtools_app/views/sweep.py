@@ -29,6 +29,7 @@ from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.sensitivity import is_sensitivity, sensitivity_table
 from inspector.tables.sweep import axes_of, first_axes, scatter, sweep_table
+from inspector.units import format_elapsed, format_estimate
 
 _NOTHING = Need(
     "No sweep is open",
@@ -193,12 +194,12 @@ class SweepPane(PanelActions, Pane):
             return found.outcome.sentence if found is not None and found.outcome else ""
         if not found.total:
             return "Preparing the points"
-        words = [f"{found.done:,} of {found.total:,} points · {found.seconds:.0f} s"]
+        words = [f"{found.done:,} of {found.total:,} points · {format_elapsed(found.seconds)}"]
         if found.cancelling:
             words.append("cancelling")
         elif found.done:
             left = found.seconds / found.done * found.left
-            words.append(f"about {left:.0f} s left")
+            words.append(f"about {format_estimate(left)} left")
         return " · ".join([*words, *found.at_work[:1]])
 
     def _followed(self) -> None:

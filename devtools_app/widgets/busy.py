@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QSizePolicy, QWidget
 from devtools_app.appearance.theme import set_role
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.fields import PushButton
+from inspector.units import format_elapsed
 
 QUIET_MS = 100  # below this nothing moves
 TALK_MS = 1000  # from here on: what, how long, Cancel
@@ -82,7 +83,7 @@ class Busy(QWidget):
         talk = waited >= TALK_MS
         self._timer.setInterval(_TICK_MS)
         self._cancel.setVisible(talk)
-        self._text.setText(f"{self._what} · {waited / 1000.0:.0f} s" if talk else self._what)
+        self._text.setText(f"{self._what} · {format_elapsed(waited / 1e3)}" if talk else self._what)
         known = talk and self._share >= 0.0
         self._bar.setRange(0, 100)  # also while unknown: a bar without an end would move
         self._bar.setValue(round(self._share * 100) if known else 0)

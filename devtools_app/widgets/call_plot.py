@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
-from inspector.units import Quantity, choose_unit, column_formatter, exact_text, plural
+from inspector.units import Quantity, choose_unit, column_formatter, exact_text
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -106,7 +107,7 @@ class CallPlot(CallDots):
         self._positions: NDArray[np.float64] = np.zeros(0)
         self._times: NDArray[np.float64] = np.zeros(0)
         self._unit = "auto"
-        self._growth: float | None = None
+        self._line: tuple[float, float] | None = None
         super().__init__(theme, "Time of each call by position")
         self.title.setText("time of later tokens by position")
         self.set_hint(320, 130)
@@ -118,7 +119,7 @@ class CallPlot(CallDots):
         positions: NDArray[np.int64],
         times: NDArray[np.float64],
         unit: str = "auto",
-        growth: float | None = None,
+        line: tuple[float, float] | None = None,
     ) -> None:
         """Show other calls.
 
@@ -126,12 +127,12 @@ class CallPlot(CallDots):
             positions: of their tokens
             times: in ns
             unit: how times are shown
-            growth: ns by which a call takes longer with each position, drawn as a line
+            line: to draw: ns at position 0, and by which a call takes longer with each position
 
         Shapes: both [calls]
         """
         self._positions, self._times = positions.astype(np.float64), times
-        self._unit, self._growth, self._current = unit, growth, NOTHING
+        self._unit, self._line, self._current = unit, line, NOTHING
         self.note.setText(plural(len(times), "call") if len(times) else "")
         self.describe(self._description())
         self.redraw()
@@ -162,12 +163,11 @@ class CallPlot(CallDots):
         wide = QFontMetrics(font).horizontalAdvance("max 000.00 ms") + 12
         chart.axis("left", marks, room=wide, font=font)
         chart.axis("bottom", [(first, f"{first:,}"), (last, f"{last:,}")], font=font)
-        if self._growth is not None:
+        if self._line is not None:
             ends = np.array([first, last], np.float64)
-            # as robust against a slow first call as the growth itself
-            base = np.median(self._times - self._growth * self._positions)
-            line = base + self._growth * ends
-            chart.line(ends, line, self.theme.palette.muted, dashed=True)
+            chart.line(
+                ends, self._line[0] + self._line[1] * ends, self.theme.palette.muted, dashed=True
+            )
         chart.dots(self._positions, self._times, _DOT, self.theme.palette.accent)
         self.mark_current(chart)
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.plot import NOTHING, Plot
-from inspector.units import plural
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart

@@ -18,7 +18,7 @@ from devtools_app.widgets.graph_canvas_keys import GraphKeys
 from devtools_app.widgets.graph_canvas_labels import edge_words, stub_text
 from devtools_app.widgets.graph_canvas_pick import NOTHING, edge_at, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
-from inspector.units import plural
+from schema.objects.plural import plural
 
 EDGE_REACH = 5.0  # pixels from a line that count as on it
 

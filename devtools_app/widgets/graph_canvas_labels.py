@@ -16,7 +16,8 @@ from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
 from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
+from schema.objects.plural import plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
 SMALL, FEW = 0.25, 250  # down to this scale so many boxes have titles: whole graphs of small rooms

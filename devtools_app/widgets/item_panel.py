@@ -39,7 +39,7 @@ from inspector.render.delimited import tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.magnitude import has_size
 from inspector.tables.table import Column, ColumnKind, Table
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"

@@ -16,6 +16,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.log_text import KEPT_LINES, LogText
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.history import JobEntry, LoggedLine
@@ -170,8 +171,8 @@ class LogPanel(QWidget):
     def _show_counts(self) -> None:
         lines = self._store.lines
         bad = sum(line.level >= logging.WARNING for line in lines)
-        words = "warning or error" if bad == 1 else "warnings and errors"
-        self._count.setText(f"{len(lines):,} messages · {bad:,} {words}")
+        words = plural(bad, "warning or error", "warnings and errors")
+        self._count.setText(f"{len(lines):,} messages · {words}")
         jobs = {line.job: line.label for line in lines if line.job}
         choices = [("everything", ALL_JOBS), ("the window", NO_JOB)]
         choices += [(label, job) for job, label in reversed(jobs.items())]

@@ -14,7 +14,8 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.trace.run_times import RunTimes
-from inspector.units import Quantity, exact_text, format_time, plural
+from inspector.units import Quantity, exact_text, format_time
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart

@@ -20,8 +20,8 @@ from inspector.units import (
     column_formatter,
     exact_text,
     format_duration,
-    plural,
 )
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -83,7 +83,7 @@ class SamplePlot(Plot):
             format_duration(float(one), self._tick_ns, self._unit) for one in self._samples[:20]
         )
         more = "…" if len(self._samples) > 20 else ""
-        return f"{title}, {len(self._samples)} runs: {shown}{more}"
+        return f"{title}, {plural(len(self._samples), 'run')}: {shown}{more}"
 
     @override
     def is_empty(self) -> bool:

@@ -11,6 +11,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tables.sweep import Dot, Scatter
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -51,8 +52,8 @@ class ScatterPlot(Plot):
             self.show_message(_EMPTY)
             return
         self.describe(
-            f"{len(scatter.dots)} points by {scatter.across.title} and {scatter.up.title},"
-            f" {len(scatter.front())} of them Pareto-optimal"
+            f"{plural(len(scatter.dots), 'point')} by {scatter.across.title} and"
+            f" {scatter.up.title}, {len(scatter.front())} of them Pareto-optimal"
         )
         self.redraw(whole=True)
 

@@ -15,7 +15,8 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tensors.images import TensorImage
 from inspector.tensors.summary import TensorSummary
-from inspector.units import plain_text, plural
+from inspector.units import plain_text
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -140,7 +141,8 @@ class TensorHeat(Plot):
         self.title.setText(f"{rows:,} × {columns:,}")
         self.note.setWordWrap(True)
         self.note.setText(self._legend(low, high))
-        self.describe(f"{rows:,} rows and {columns:,} columns, values from {low:.4g} to {high:.4g}")
+        size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"
+        self.describe(f"{size}, values from {low:.4g} to {high:.4g}")
         self.redraw(whole=True)
 
     def _legend(self, low: float, high: float) -> str:

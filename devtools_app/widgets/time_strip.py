@@ -24,7 +24,7 @@ from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from inspector.profile.instruction_times import InstructionTimes
-from inspector.units import format_time
+from inspector.units import Quantity, exact_text, format_time
 
 _HEIGHT, _TOP, _BOTTOM = 62, 18, 4
 _LEAST = 1.0  # pixels of an instruction that took any time
@@ -93,7 +93,7 @@ class TimeStrip(QWidget):
             reason = self._times.reason or "the trace has none of it"
             return f"instruction {step}: time missing, {reason}"
         words = ", values were logged meanwhile" if self._times.logged else ""
-        exact = f"{found:,.0f} ns"
+        exact = exact_text(round(found), Quantity.TIME)
         return f"instruction {step}: {format_time(found, self._unit)} ({exact}){words}"
 
     @override

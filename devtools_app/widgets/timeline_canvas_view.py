@@ -28,6 +28,7 @@ from devtools_app.widgets.timeline_places import (
 )
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 from inspector.units import exact_text, format_quantity, format_share
+from schema.objects.plural import plural
 
 _SLACK = 3.0  # pixels beside a narrow event that still hit it
 _PAD = 0.02  # free time at both ends, as a part of the whole
@@ -103,7 +104,9 @@ class TimelineView(ZoomCanvas):
         if data is None or index is None:
             return ""
         whole = format_quantity(index.end - index.start, data.quantity)
-        return f"{len(data.start):,} events in {len(data.lanes)} lanes over {whole}"
+        return (
+            f"{plural(len(data.start), 'event')} in {plural(len(data.lanes), 'lane')} over {whole}"
+        )
 
     @override
     def selected_summary(self) -> str:

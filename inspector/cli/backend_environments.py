@@ -9,7 +9,8 @@ from typing import Any
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
 from inspector.tables.rows import RowField, row_table
 from inspector.toolchain.environments import EnvironmentCreationError, install, remove
-from inspector.units import Quantity, plural
+from inspector.units import Quantity
+from schema.objects.plural import plural
 from schema.vendors.environments import Environment, environments, environments_folder
 
 _FIELDS = (

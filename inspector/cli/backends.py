@@ -30,7 +30,8 @@ from inspector.toolchain.backend_cards import (
     card_lines,
     plannable,
 )
-from inspector.units import format_share, plural
+from inspector.units import format_share
+from schema.objects.plural import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:

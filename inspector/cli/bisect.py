@@ -46,10 +46,11 @@ from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
 from inspector.tables.bisect import node_table
 from inspector.toolchain.table import toolchain_named
-from inspector.units import plural
+from inspector.units import format_elapsed
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 from schema.objects.codec import from_json
+from schema.objects.plural import plural
 
 _HEAD = 4096  # bytes that distinguish the kinds of input files
 
@@ -220,7 +221,8 @@ class _Log(Progress):
 def _trial_line(number: int, trial: Trial, bound: Bound) -> str:
     out = f"{plural(trial.count, 'node')} out"
     word = "holds" if trial.holds else "does not hold"
-    return f"trial {number:>3}: {out:<16} {value_of(trial, bound)}: {word} ({trial.seconds:.1f} s)"
+    took = format_elapsed(trial.seconds, 1)
+    return f"trial {number:>3}: {out:<16} {value_of(trial, bound)}: {word} ({took})"
 
 
 def _answer(

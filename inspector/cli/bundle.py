@@ -18,8 +18,8 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
 from inspector.tables.runs import bundled_table
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 _MODULES = (".py", ".pt2")
 

@@ -9,8 +9,9 @@ from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, show
 from inspector.cli.options import add_output
 from inspector.files.written_folders import FolderKind, WrittenFolder, removed, written_folders
 from inspector.tables.disk import disk_table
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 _KINDS = {
     "runs": FolderKind.RUN,

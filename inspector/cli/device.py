@@ -26,7 +26,7 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder, probe
 from inspector.devices.transport import transport_of
 from inspector.tables.devices import devices_table
-from inspector.trace.timing import UNITS
+from inspector.units import TICK_UNITS
 from schema.errors import Issue, Severity
 
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the command that runs a program; default: that of executor_runner",
     )
     parser.add_argument("--folder", metavar="PATH", help="for our files there")
-    parser.add_argument("--clock", choices=UNITS, help="unit of ETDump ticks; default: ns")
+    parser.add_argument("--clock", choices=TICK_UNITS, help="unit of ETDump ticks; default: ns")
     parser.add_argument("--ssh-config", metavar="FILE", help="instead of the user's")
     parser.add_argument(
         "--command-timeout", type=positive, metavar="SECONDS", help="of one pass; default: 600"

@@ -14,8 +14,8 @@ from inspector.compare.differences import instruction_alignment, node_alignment
 from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
 from inspector.tables.compare_lists import change_table, sample_table
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 _MOST = 200
 

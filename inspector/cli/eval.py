@@ -42,8 +42,8 @@ from inspector.jobs.run import JobRun
 from inspector.recipes.data_source import EXAMPLE, EXPECTED, DataSourceError, data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.tables.evaluate import figures_table, ranges_table, worst_table
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:

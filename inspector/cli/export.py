@@ -19,8 +19,8 @@ from inspector.export.workspace_copy import WITHOUT, anonymous_workspace
 from inspector.files.load import load_session
 from inspector.files.workspace_file import is_workspace, read_workspace, workspace_sessions
 from inspector.tables.written import graph_sizes, written_files
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 MODEL_EXPLORER, ANONYMISED = "model-explorer", "anonymised"
 

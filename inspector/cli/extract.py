@@ -10,8 +10,8 @@ from inspector.cli.options import add_folder_output, add_reading, methods, needs
 from inspector.cli.output import safe_path, write_folder
 from inspector.export.extract import KINDS, ExtractedItem, items
 from inspector.tables.written import written_files
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:

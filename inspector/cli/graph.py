@@ -20,8 +20,8 @@ from inspector.graph.model_graph import (
 from inspector.graph.program_text import program_text, text_names
 from inspector.graph.source import user_frame
 from inspector.tables.graph import graph_name_table, node_table
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:

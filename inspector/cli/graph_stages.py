@@ -10,7 +10,7 @@ from inspector.files.session import Session
 from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import StageChange, StageLog, StageNode, Step
 from inspector.tables.stage_steps import CHANGED, Steps, left_nodes, node_table, step_table
-from inspector.units import plural
+from schema.objects.plural import plural
 
 
 def add_stages(parser: ArgumentParser) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 from inspector.cli.answer import USAGE, Answer, CommandError
 from inspector.cli.options import add_output
 from inspector.cli.output import write_text
+from inspector.units import TICK_UNITS
 from schema.errors import Issue, Severity
-
-_SCALES = ("ns", "us", "ms", "s", "cycles")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,10 +21,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--etrecord_path", metavar="FILE", help="names the operators")
     parser.add_argument("--debug_buffer_path", metavar="FILE", help="logged tensors")
     parser.add_argument(
-        "--source_time_scale", choices=_SCALES, default="ns", help="unit of its ticks; default: ns"
+        "--source_time_scale",
+        choices=TICK_UNITS,
+        default="ns",
+        help="unit of its ticks; default: ns",
     )
     parser.add_argument(
-        "--target_time_scale", choices=_SCALES, default="ms", help="unit shown; default: ms"
+        "--target_time_scale", choices=TICK_UNITS, default="ms", help="unit shown; default: ms"
     )
     parser.add_argument("--tsv_path", metavar="FILE", help="also write the table here as TSV")
     parser.add_argument(

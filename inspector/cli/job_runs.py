@@ -21,6 +21,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.recipes.data_source import DataSourceError, data_source
 from schema.backends import engine_backends
 from schema.files.vendor_models import is_vendor_model
+from schema.objects.plural import plural
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
 SWEEP = "sweep"
@@ -141,8 +142,7 @@ def engine_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the engines of delegates, one line for each."""
     counts = Counter((one["backend"], one["source"], one["note"]) for one in partitions)
     return [
-        f"{count:,} delegate{'' if count == 1 else 's'} of {backend}: {source}"
-        f"{f' ({note})' if note else ''}"
+        f"{plural(count, 'delegate')} of {backend}: {source}{f' ({note})' if note else ''}"
         for (backend, source, note), count in counts.items()
     ]
 

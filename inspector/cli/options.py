@@ -10,7 +10,7 @@ from inspector.cli.answer import USAGE, CommandError
 from inspector.files.load import load_session, logged_nothing, split_sessions
 from inspector.files.origin import remember_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
-from inspector.trace.timing import UNITS
+from inspector.units import TICK_UNITS
 
 FORMATS = ("text", "json", "tsv", "csv")
 
@@ -40,7 +40,7 @@ def add_reading(parser: ArgumentParser) -> None:
     """Add options for facts that the files do not contain."""
     parser.add_argument("--method", metavar="NAME", help="only this method")
     parser.add_argument(
-        "--source-time-scale", choices=UNITS, help="unit of ETDump ticks; default: ns, assumed"
+        "--source-time-scale", choices=TICK_UNITS, help="unit of ETDump ticks; default: ns, assumed"
     )
     parser.add_argument(
         "--remember-time-scale",

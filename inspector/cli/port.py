@@ -16,6 +16,7 @@ from inspector.compat.porting.files import PortedFile, find_scripts, port_file
 from inspector.compat.porting.port import Name
 from inspector.tables.written import name_table
 from schema.errors import FormatError
+from schema.objects.plural import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -162,7 +163,7 @@ def _text(ported: list[PortedFile], written: dict[Path, Path]) -> Iterable[str]:
             if name.is_open or name.remedy:
                 yield f"{printable(_sentence(one.path, name))}\n"
     count = ", ".join(f"{number} {word}" for word, number in verdicts.items())
-    files = f"{len(ported):,} file{'' if len(ported) == 1 else 's'}"
+    files = plural(len(ported), "file")
     yield f"{files}: {count or 'no imports of executorch'}\n"
 
 

@@ -26,6 +26,7 @@ from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.trace.event_kinds import OPERATOR_CALL
 from inspector.trace.run_times import statistics_json, steady_words
+from inspector.units import NS_PER_MS, Quantity, choose_unit, format_ms
 from schema.errors import Issue, Severity
 
 _HIDDEN = (OPERATOR_CALL,)
@@ -180,11 +181,23 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         traced = "" if time.bare is None else " with a trace,"
         if time.bare is not None:
             runs = steady_words(time.bare)
-            lines.append(f"{time.title}: {time.bare.mean:.4g} ms mean of {runs} without a trace")
+            shown = format_ms(time.bare.mean)
+            lines.append(f"{time.title}: {shown} mean of {runs} without a trace")
+        unit = choose_unit(Quantity.TIME, time.method_ms * NS_PER_MS).symbol  # one, as they add up
+        total, delegates, operators, control, rest = (
+            format_ms(one, unit)
+            for one in (
+                time.method_ms,
+                time.delegates_ms,
+                time.operators_ms,
+                time.control_ms,
+                time.unattributed_ms,
+            )
+        )
         lines.append(
-            f"{time.title}:{traced} {time.method_ms:.4g} ms mean of {steady_words(time.traced)}"
-            f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
-            f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
+            f"{time.title}:{traced} {total} mean of {steady_words(time.traced)}"
+            f" = delegates {delegates} + operators {operators} + control {control}"
+            f" + unattributed {rest}"
         )
         if noise := time.headline.noise_words():
             lines.append(f"{time.title}: {noise}")

@@ -23,8 +23,8 @@ from inspector.recipes.emission import in_file
 from inspector.recipes.options import AssignmentError, Option, option_of, parse_assignment
 from inspector.roofline.call_costs import DEVICE, STOCK, THIS, CallCosts, known_costs
 from inspector.toolchain.table import toolchain_named
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")

@@ -22,14 +22,9 @@ from inspector.roofline.work import work_json, work_text
 from inspector.tables.roofline import note, roofline_table
 from inspector.tables.selection import AUTOMATIC
 from inspector.toolchain.table import toolchain_named
-from inspector.units import (
-    Quantity,
-    format_quantity,
-    format_share,
-    format_time,
-    plural,
-)
+from inspector.units import Quantity, format_quantity, format_share, format_time
 from schema.errors import FormatError, Issue, Severity
+from schema.objects.plural import plural
 
 _ADVICE = "not calibrated: etscope roofline FILES… --calibrate measures this machine once"
 

@@ -49,8 +49,8 @@ from inspector.tables.runs import (
     times_table,
 )
 from inspector.toolchain.table import toolchain_named
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 _AUTO = "auto"
 _WHAT = {"init": "load the method", "load": "load the program"}

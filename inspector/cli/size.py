@@ -12,8 +12,8 @@ from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import stored_users, users_of
 from inspector.tables.query import Query, select
 from inspector.tables.size import kind_table, parts_table
-from inspector.units import plural
 from schema.errors import Issue, Severity
+from schema.objects.plural import plural
 
 _MEASURED = ("pte", "ptd", "bpte")
 

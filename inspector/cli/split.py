@@ -14,6 +14,7 @@ from inspector.cli.output import safe_name, write_folder
 from inspector.files.session import Session
 from inspector.tables.written import written_files
 from schema import flat_tensor
+from schema.objects.plural import plural
 from schema.program import encode
 from schema.program.split import alignment_of, split
 
@@ -83,7 +84,10 @@ def run(options: Namespace) -> Answer:
             "files": [{"path": path, "kind": kind, "bytes": size} for path, kind, size in rows],
             **moved,
         },
-        lines=[f"{tensors} tensors and {moved['blobs']} blobs moved, written to {options.folder}"],
+        lines=[
+            f"{plural(tensors, 'tensor')} and {plural(moved['blobs'], 'blob')} moved, written to"
+            f" {options.folder}"
+        ],
         tables=(shown(written_files(rows)),),
     )
 

@@ -11,6 +11,7 @@ from inspector.cli.text import printable, wants_colour
 from inspector.experiments.sweeps.engine import Sweep
 from inspector.experiments.sweeps.grid import value_text
 from inspector.experiments.sweeps.results import PointResult, Status
+from inspector.units import format_elapsed
 
 _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 
@@ -58,10 +59,10 @@ class SweepProgress:
         self._stream.flush()
 
     def _draw(self, sweep: Sweep) -> None:
-        spent = time.monotonic() - self._since
+        spent = format_elapsed(time.monotonic() - self._since)
         done = self._total - sweep.left
         at_work = "; ".join(sweep.at_work())
-        text = f"{done:,} of {self._total:,}  {spent:.0f} s  Ctrl+C keeps what is done  {at_work}"
+        text = f"{done:,} of {self._total:,}  {spent}  Ctrl+C keeps what is done  {at_work}"
         width = shutil.get_terminal_size((80, 24)).columns - 1
         self._stream.write(f"{_CLEAR}{_DIM}{printable(text)[:width]}{_PLAIN}")
         self._stream.flush()

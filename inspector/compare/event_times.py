@@ -18,10 +18,9 @@ from inspector.profile.operator_rows import operator_rows
 from inspector.trace.event_kinds import CONTROL, DELEGATE_CALL
 from inspector.trace.run_times import RunTimes
 from inspector.trace.timing import is_time
-from inspector.units import format_time
+from inspector.units import NS_PER_MS, format_ms
 from schema.backends import short_backend
 
-_NS_PER_MS = 1e6
 PORTABLE = "portable"
 
 
@@ -92,7 +91,7 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
     time = next((one for one in analyse_profile(session).methods if one.method == method), None)
     if not runs or time is None:
         return None
-    reader = _RowReader(session, method, graph, _NS_PER_MS * runs)
+    reader = _RowReader(session, method, graph, NS_PER_MS * runs)
     events = [event for part in parts for event in reader.events(part)]
     rest = time.method_ms - sum(event.ms for event in events)
     notes = (
@@ -122,7 +121,7 @@ def recorded_times(times: Sequence[MethodTimes | None]) -> tuple[tuple[float | N
 def _spread(runs: RunTimes) -> str:
     if runs.p10 is None or runs.p90 is None:
         return f"{len(runs.steady):,}"
-    low, high = (format_time(end * _NS_PER_MS) for end in (runs.p10, runs.p90))
+    low, high = (format_ms(end) for end in (runs.p10, runs.p90))
     return f"{len(runs.steady):,}, p10 to p90 {low} to {high}"
 
 

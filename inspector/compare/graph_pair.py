@@ -14,6 +14,7 @@ from inspector.compare.times import node_rows
 from inspector.files.session import Session
 from inspector.graph.model_graph import model_graph
 from inspector.join.operator_names import is_compute
+from inspector.units import NS_PER_MS
 from schema.graph import NodeKind
 
 _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT, NodeKind.GET_ATTR)
@@ -154,7 +155,7 @@ def _timed(row: TimeRow, ms: tuple[float | None, float | None]) -> PairNode:
     if here is None or there is None or not max(here, there):
         return PairNode(None, ms)
     off = (here - there) / max(here, there)
-    tick = max(row.ticks_ns, default=0.0) / 1e6
+    tick = max(row.ticks_ns, default=0.0) / NS_PER_MS
     if abs(off) < NOTABLE or abs(here - there) <= tick:
         return PairNode(None, ms)
     share = f"{abs(here - there) / there:.0%}".replace("%", " %") if there else "new"

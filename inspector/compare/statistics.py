@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.trace.run_times import median
 from inspector.units import format_change, format_share
 
 FASTER, SLOWER, ALIKE = "faster", "slower", "not distinguishable"
@@ -97,7 +98,7 @@ def judge(old_blocks: Blocks, new_blocks: Blocks, *, none: float = NONE) -> Time
     Raises: ValueError for a time that is not positive
     """
     times = [_times(blocks) for blocks in (old_blocks, new_blocks)]
-    old, new = (np.array([float(np.median(each)) for each in side]) for side in times)
+    old, new = (np.array([median(each) for each in side]) for side in times)
     count = min(len(old), len(new))
     if not count:
         return _nothing(old, new, "no times of both sides")
@@ -108,7 +109,7 @@ def judge(old_blocks: Blocks, new_blocks: Blocks, *, none: float = NONE) -> Time
     middle, low, high = _of_pairs(there - here) if paired else _of_two(here, there)
     ratio, low, high = math.exp(middle), _exp(low), _exp(high)
     word = _word(ratio, low, high, none)
-    typical = math.exp(float(np.median(here)))
+    typical = math.exp(median(here))
     return TimeVerdict(ratio, low, high, word, typical, typical * ratio, count, paired)
 
 
@@ -120,15 +121,11 @@ def _word(ratio: float, low: float, high: float, none: float) -> str:
 
 
 def _nothing(old: Floats, new: Floats, reason: str) -> TimeVerdict:
-    one, two = _median(old), _median(new)
+    one, two = median(old), median(new)
     count = min(len(old), len(new))
     return TimeVerdict(
         two / one, 0.0, math.inf, ALIKE, one, two, count, len(old) == len(new), reason
     )
-
-
-def _median(values: Floats) -> float:
-    return float(np.median(values)) if len(values) else math.nan
 
 
 def _exp(value: float) -> float:

@@ -13,8 +13,9 @@ from inspector.compare.output_errors import BEYOND, DIFFERING, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
 from inspector.memory.measured import PHASES, STEADY, resident_alike
-from inspector.units import format_bytes, format_share, plain_text, plural
+from inspector.units import format_bytes, format_share, plain_text
 from schema.graph import NodeKind
+from schema.objects.plural import plural
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 MANY = 2.0  # times as much; a share says little beyond

@@ -11,7 +11,7 @@ from pathlib import Path
 from inspector.devices.errors import DeviceError
 from inspector.devices.runner import DEFAULT_RUNNER, check_runner
 from inspector.files.user_folder import user_folder
-from inspector.trace.timing import UNITS
+from inspector.units import TICK_UNITS
 from schema.objects.atomic_file import write_atomically
 from schema.objects.codec import from_json, read_json, to_json
 
@@ -76,8 +76,8 @@ def check_device(device: Device) -> Device:
         )
     if device.transport != COMMAND and not _ADDRESS.fullmatch(device.address):
         raise DeviceError(f"{device.address!r} is not an address of {device.transport}", "usage")
-    if device.clock not in UNITS:
-        words = f"unknown unit {device.clock!r}; use one of {', '.join(UNITS)}"
+    if device.clock not in TICK_UNITS:
+        words = f"unknown unit {device.clock!r}; use one of {', '.join(TICK_UNITS)}"
         raise DeviceError(words, "usage")
     if "\0" in device.folder or "\n" in device.folder or device.place.strip("/. ") == "":
         raise DeviceError(f"{device.folder!r} is not a folder for files on a device", "usage")

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from schema.objects.plural import plural
+
 _CGROUP = Path("/sys/fs/cgroup")
 _CPUINFO = Path("/proc/cpuinfo")
 _MODELS = ("model name", "Hardware", "Processor", "cpu model", "CPU part")
@@ -31,7 +33,7 @@ class Machine:
 
     def __str__(self) -> str:
         """Return the machine in words."""
-        return f"{self.cpu}, {self.cores} core{'' if self.cores == 1 else 's'}"
+        return f"{self.cpu}, {plural(self.cores, 'core')}"
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import cast
 from inspector.files.run_report import run_report
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.files.user_folder import user_folder
+from inspector.units import TICK_UNITS
 from schema.errors import FormatError
 from schema.etdump import ETDump
 from schema.etdump.clock import marked_clock
@@ -19,7 +20,6 @@ from schema.objects.codec import read_json
 from schema.objects.identity_cache import identity_cache
 
 HERE = "this machine"
-_UNITS = ("ns", "us", "ms", "s", "cycles")
 _STORE = "clocks.json"
 _LARGEST, _MOST = 1 << 20, 2_000  # bytes, traces
 
@@ -74,7 +74,7 @@ def _unit(file: LoadedFile, stored: Mapping[str, str]) -> str:
     dump = cast("ETDump", file.artifact)
     report = run_report(dump)
     known = marked_clock(dump) if report is None else report.clock
-    if found or known not in _UNITS:
+    if found or known not in TICK_UNITS:
         return found
     return "ns of a report" if known == "ns" else known
 
@@ -92,4 +92,4 @@ def _stored() -> dict[str, str]:
     if not isinstance(content, dict):
         return {}
     pairs = cast("dict[str, object]", content).items()
-    return {name: str(unit) for name, unit in pairs if unit in _UNITS}
+    return {name: str(unit) for name, unit in pairs if unit in TICK_UNITS}

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from inspector.recipes.edits import EditTarget
-from inspector.units import format_bytes, format_time
-
-_NS = 1e6  # a millisecond in nanoseconds
+from inspector.units import format_bytes, format_ms
 
 
 class Tone(str, Enum):
@@ -80,7 +78,7 @@ class Finding:
     def saved(self) -> str:
         """Return what could be saved in words, empty where that is unknown."""
         if self.saves_ms is not None:
-            return f"saves {format_time(self.saves_ms * _NS)} a run at most"
+            return f"saves {format_ms(self.saves_ms)} a run at most"
         return "" if self.saves_bytes is None else f"saves {format_bytes(self.saves_bytes)} at most"
 
     @property

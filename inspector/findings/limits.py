@@ -20,7 +20,8 @@ from inspector.roofline.rows import (
     rate_text,
     rows_at_limits,
 )
-from inspector.units import format_share, format_time, plural
+from inspector.units import format_share, format_time
+from schema.objects.plural import plural
 
 _SLOWEST = 12  # operators looked at
 _WORTH = 0.05  # of the time of a method
@@ -80,9 +81,8 @@ def _slowest(session: Session, method: str) -> list[OperatorRow]:
 def _finding(session: Session, bound: _Bound, time: MethodTime, limits: Limits) -> Finding:
     first, method = bound.rows[0], time.method
     whose = "the time" if not method else f"the time of {method}"
-    what = plural(len(bound.rows), "operator")
-    text = f"{format_share(bound.share)} of {whose} is in {what} that "
-    text += "is " if len(bound.rows) == 1 else "are "
+    what = plural(len(bound.rows), "operator that is", "operators that are")
+    text = f"{format_share(bound.share)} of {whose} is in {what} "
     saved = None
     if bound.limit is Limit.OVERHEAD:
         calls = sum(row.passes for row in bound.rows)

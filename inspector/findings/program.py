@@ -25,8 +25,9 @@ from inspector.roofline.call_costs import usual_costs
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import part_title, stored_users, users_of, users_text
-from inspector.units import format_bytes, format_share, format_time, plural
+from inspector.units import format_bytes, format_share, format_time
 from schema.dtypes.scalar_type import known_nbytes
+from schema.objects.plural import plural
 from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
@@ -90,8 +91,7 @@ def _nodes(entry: MethodDelegation) -> int:
 def _delegation(session: Session, entry: MethodDelegation) -> list[Finding]:
     if not entry.num_delegated_subgraphs:
         count = entry.compute_non_delegated
-        runs = "runs as a kernel" if count == 1 else "run as kernels"
-        detail = f"{plural(count, 'computing node')} {runs}"
+        detail = plural(count, "computing node runs as a kernel", "computing nodes run as kernels")
         text = f"Nothing in {entry.method} is delegated"
         method = entry.method
         edits = (DELEGATE_ALL,) if not entry.verdicts else edits_that_delegate(session, method)

@@ -27,15 +27,16 @@ from inspector.trace.event_kinds import (
     OPERATOR_CALL,
     named_events,
 )
+from inspector.trace.run_times import median
 from inspector.trace.steady import FEW
-from inspector.units import format_share, format_time, plural
+from inspector.units import format_ms, format_share
+from schema.objects.plural import plural
 from schema.program import instructions
 
 _UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
 _TOP = 3
 _SLOW_FIRST = 1.5  # times the others
 _TRACING_COSTS = 0.05  # of a run: less is within what a run varies
-_NS = 1e6  # a millisecond in nanoseconds
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are created one by one; beyond this they would delay the overview
 
@@ -170,9 +171,7 @@ def _outside(
     what = plural(len(named), "operator")
     if has_delegates:
         calls = len(operators)
-        what = (
-            f"{plural(calls, 'operator call')} that {'is' if calls == 1 else 'are'} not delegated"
-        )
+        what = plural(calls, "operator call that is", "operator calls that are") + " not delegated"
     known = len(main.time.headline.times) >= FEW
     tone = Tone.BAD if has_delegates and share > 0.25 and known else Tone.NEUTRAL
     text = f"{format_share(share)} of {_time_of(main)} is in {what}"
@@ -309,7 +308,7 @@ def _tracing(main: _Main) -> list[Finding]:
     if not bare or added is None or added <= _TRACING_COSTS * bare:
         return []
     text = (
-        f"The trace adds {format_time(added * _NS)} to a run of {format_time(bare * _NS)}"
+        f"The trace adds {format_ms(added)} to a run of {format_ms(bare)}"
         f" ({format_share(added / bare)})"
     )
     detail = "times of operators and delegates include it, the time of the method does not"
@@ -323,7 +322,7 @@ def _few(main: _Main) -> list[Finding]:
         return []
     text = f"Times are of {plural(len(runs), 'run')}: whether first runs are slower is unknown"
     detail = f"{FEW} runs and more tell cold ones, outliers and percentiles"
-    if len(runs) > 2 and runs[0] >= _SLOW_FIRST * (usual := float(np.median(runs[1:]))) > 0:
+    if len(runs) > 2 and runs[0] >= _SLOW_FIRST * (usual := median(runs[1:])) > 0:
         others = len(runs) - 1
         detail = f"the first took {runs[0] / usual:.1f} times the median of the other {others}"
     return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=47, doubt=True)]

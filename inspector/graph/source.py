@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from inspector.files.session import Session, SessionOptions
+from inspector.units import format_bytes
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
 _LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|torch/(nn|_\w+|export))/")
@@ -109,5 +110,5 @@ def read_source(path: Path) -> tuple[str, ...]:
     Raises: OSError if it cannot be read or is larger than 4 MiB
     """
     if path.stat().st_size > _MAX_SOURCE_BYTES:
-        raise OSError(f"{path} is larger than {_MAX_SOURCE_BYTES >> 20} MiB")
+        raise OSError(f"{path} is larger than {format_bytes(_MAX_SOURCE_BYTES)}")
     return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())

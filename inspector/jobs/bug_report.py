@@ -15,6 +15,7 @@ from inspector.files.run_report import REPORT as RUN_REPORT
 from inspector.files.written_folders import COMPILE_REPORT
 from inspector.jobs.history import JobEntry
 from inspector.recipes.recipe import RECIPE
+from inspector.units import format_elapsed
 from schema.objects.atomic_file import write_atomically
 
 _PACKAGES = ("torch", "executorch", "torchao", "numpy", "msgspec", "PySide6")
@@ -69,7 +70,7 @@ def _summary(entry: JobEntry) -> str:
         ("job", f"{entry.kind} {entry.subject}"),
         ("state", entry.state),
         ("started", started),
-        ("took", "" if entry.seconds is None else f"{entry.seconds:.1f} s"),
+        ("took", "" if entry.seconds is None else format_elapsed(entry.seconds, 1)),
         ("output", entry.target),
         ("error", entry.sentence),
         ("at", place),

@@ -23,9 +23,11 @@ from inspector.jobs.messages import (
     Tried,
     Warned,
 )
+from inspector.units import format_elapsed
 from schema.errors import FormatError
 from schema.objects.atomic_file import write_atomically
 from schema.objects.codec import read_versioned, to_json
+from schema.objects.plural import plural
 from schema.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -152,19 +154,20 @@ def line_of(message: Message, at: float) -> LoggedLine | None:
         return LoggedLine(at, logging.WARNING, f"{place}{message.text}"[:_LONGEST], "warning")
     if isinstance(message, StageProgress) and message.seconds is not None:
         of = f" of {message.method}" if message.method else ""
-        nodes = "" if message.nodes is None else f", {message.nodes:,} nodes"
-        text = f"{message.stage}{of}: {message.seconds:.2f} s{nodes}"
+        nodes = "" if message.nodes is None else f", {plural(message.nodes, 'node')}"
+        text = f"{message.stage}{of}: {format_elapsed(message.seconds, 2)}{nodes}"
         return LoggedLine(at, logging.INFO, text, "stage")
     if isinstance(message, Tried):
         word = "holds" if message.trial.holds else "does not hold"
-        text = f"{message.trial.count:,} nodes out: {word} ({message.trial.seconds:.1f} s)"
+        took = format_elapsed(message.trial.seconds, 1)
+        text = f"{plural(message.trial.count, 'node')} out: {word} ({took})"
         return LoggedLine(at, logging.INFO, text, "trial")
     return None
 
 
 def end_line(entry: JobEntry, at: float) -> LoggedLine:
     """Return the last line of the log of a job."""
-    words = f"{entry.state} after {entry.seconds or 0.0:.1f} s"
+    words = f"{entry.state} after {format_elapsed(entry.seconds or 0.0, 1)}"
     if entry.ended is Ended.FINISHED:
         where = f": {entry.target}" if entry.target else ""
         return LoggedLine(at, logging.INFO, f"{words}{where}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +22,7 @@ from inspector.jobs.messages import (
     StageProgress,
 )
 from inspector.jobs.supervisor import Setup, Supervisor
+from inspector.trace.run_times import median
 from schema.objects.codec import to_json
 
 _SPARE = 2  # workers that may be lost while no program runs
@@ -51,14 +51,14 @@ class ProgramTimes:
     @property
     def median_ms(self) -> float | None:
         """Return the median of the medians of the blocks, None if nothing was measured."""
-        medians = [statistics.median(block) for block in self.blocks if block]
-        return statistics.median(medians) if medians else None
+        medians = [median(block) for block in self.blocks if block]
+        return median(medians) if medians else None
 
     @property
     def fastest_ms(self) -> float | None:
         """Return the typical fastest run of a block, which verdicts weigh; None if unmeasured."""
         fastest = [math.log(min(block)) for block in self.blocks if block and min(block) > 0]
-        return math.exp(statistics.median(fastest)) if fastest else None
+        return math.exp(median(fastest)) if fastest else None
 
     @property
     def engines(self) -> tuple[str, ...]:

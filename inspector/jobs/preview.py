@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from inspector.graph.boundaries import Boundary
 from inspector.recipes.compile_job import CompileJob
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.objects.plural import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import EditTarget, TargetKind, edit_named, edit_that_takes
 from inspector.roofline.call_costs import CallCosts
-from inspector.units import format_bytes, format_time, plural
+from inspector.units import format_bytes, format_time
 from schema.etrecord.parts.verdicts import Verdict
+from schema.objects.plural import plural
 
 _MOST_NODES = 8  # limit of nodes added together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries

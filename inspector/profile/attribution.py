@@ -25,7 +25,8 @@ from inspector.trace.event_kinds import (
     named_events,
     whole_runs,
 )
-from inspector.trace.steady import FEW, steady_runs
+from inspector.trace.run_times import percentiles
+from inspector.trace.steady import steady_runs
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import backend_of
 from schema.objects.identity_cache import identity_cache
@@ -45,16 +46,11 @@ def mean(samples: Floats, axis: int = -1) -> Floats:
 
 
 def spread(samples: Floats, axis: int = -1) -> Floats:
-    """Return p50, p10, p90, min and max over runs, linearly interpolated as the stock tool does.
-
-    Percentiles of fewer than five runs are missing: they would be single runs.
+    """Return p50, p10, p90, min and max over runs; percentiles of fewer than five are missing.
 
     Shapes: float64[5, …]
     """
-    found = np.asarray(np.percentile(samples, POINTS, axis=axis), np.float64)
-    if samples.shape[axis] < FEW:
-        found[:3] = np.nan
-    return found
+    return percentiles(samples, POINTS, axis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

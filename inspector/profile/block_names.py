@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from inspector.files.run_report import is_sequence
 from inspector.trace.blocks import Block
-from inspector.units import plural
 from schema.etdump import ETDump
+from schema.objects.plural import plural
 
 
 def block_labels(blocks: Sequence[Block], traces: Sequence[ETDump] = ()) -> tuple[str, ...]:

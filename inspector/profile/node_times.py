@@ -24,6 +24,7 @@ from inspector.profile.methods import time_of
 from inspector.profile.operator_columns import OPERATOR, REST, BlockRows
 from inspector.profile.operator_rows import operator_rows
 from inspector.trace.blocks import trace_blocks
+from inspector.units import NS_PER_MS
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
@@ -72,7 +73,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     for part in parts:
         sums.take(part)
     whole = None if session.times_with_values else time_of(session, method)
-    method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")
+    method_ns = whole.method_ms * NS_PER_MS if whole is not None else float("nan")
     delegates = {index: total / runs for index, total in sums.delegates.items()}
     node_ns, ticks = np.array(sums.nodes, np.float64), np.array(sums.ticks, np.float64)
     return NodeTimes(node_ns / runs, ticks, sums.part_of, delegates, method_ns, runs)

@@ -30,11 +30,11 @@ from inspector.profile.operator_columns import (
 )
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
+from inspector.units import NS_PER_MS
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_NS = 1e6  # a millisecond in nanoseconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,5 +196,5 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
         start += len(block)
     time = time_of(session, method)
     if len(parts) == 1 and time is not None and time.tracing_ms is not None:
-        parts = [with_tracing(parts[0], time.tracing_ms * _NS)]
+        parts = [with_tracing(parts[0], time.tracing_ms * NS_PER_MS)]
     return OperatorRows(parts)

@@ -31,14 +31,14 @@ from inspector.profile.timeline_runs import (
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import inside_delegates
 from inspector.trace.timing import is_time, scale_factor
-from inspector.units import TIME_UNITS, Quantity
+from inspector.units import TYPED_TIMES, Quantity
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 ALL_RUNS, CLOCK = "all", "clock"
 _TIME = re.compile(r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D*)")
-_FACTORS = {"": 1.0, "us": 1e3, **{unit.symbol: unit.factor for unit in TIME_UNITS}}
+_FACTORS = {"": 1.0, **TYPED_TIMES}
 
 
 class RangeError(ValueError):

@@ -14,6 +14,7 @@ from inspector.join.links import link_block
 from inspector.join.methods import is_execution
 from inspector.profile.attribution import attribution, steady_set
 from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.run_times import median
 from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
@@ -98,7 +99,7 @@ def median_run(runs: Sequence[TimelineRun]) -> int:
     ]
     if not known:
         return next((place for place, run in enumerate(runs) if run.executes), 0)
-    middle = float(np.median([ticks for ticks, _ in known]))
+    middle = median([ticks for ticks, _ in known])
     return min(known, key=lambda one: (abs(one[0] - middle), one[1]))[1]
 
 

@@ -18,9 +18,9 @@ from inspector.recipes.compile_job import (
     Precision,
     Rules,
 )
-from inspector.units import plural
 from schema.backends import BACKENDS
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.objects.plural import plural
 from schema.vendors.names import partitioner_class
 
 SMALLEST_PLAN = "the smallest of all plans"  # the planner of recipes that name none

@@ -13,9 +13,8 @@ from inspector.files.session import Session
 from inspector.render.html import FlameBox, Page, flame_graph, make_page, table_html
 from inspector.render.report import SECTIONS
 from inspector.tables.compile_stages import compile_table
-from inspector.units import format_time
+from inspector.units import format_ms
 
-_MS = 1e6  # ns
 _MOST_ROWS = 200
 _MOST_METHODS = 12
 _PARTS = ("Summary", "Delegation", "Memory", "Size", "Issues")
@@ -52,15 +51,15 @@ def _stages(stages: Sequence[Mapping[str, Any]], *_: object) -> Markup:
 def stage_boxes(stages: Sequence[Mapping[str, Any]]) -> Iterator[FlameBox]:
     """Yield the whole, its stages, and the methods of each, as boxes in ms."""
     total = sum(one["time_ms"] for one in stages)
-    yield FlameBox("export", format_time(total * _MS), 0, 0.0, total)
+    yield FlameBox("export", format_ms(total), 0, 0.0, total)
     start = 0.0
     for name, entries in groupby(stages, key=lambda one: one["stage"]):
         listed = list(entries)
         took = sum(one["time_ms"] for one in listed)
-        yield FlameBox(name, format_time(took * _MS), 1, start, took)
+        yield FlameBox(name, format_ms(took), 1, start, took)
         for one in listed:
             if one["method"]:
                 nodes = "" if one["nodes"] is None else f", {one['nodes']:,} nodes"
-                words = format_time(one["time_ms"] * _MS) + nodes
+                words = format_ms(one["time_ms"]) + nodes
                 yield FlameBox(one["method"], words, 2, start, one["time_ms"])
             start += one["time_ms"]

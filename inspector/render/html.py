@@ -15,7 +15,8 @@ from inspector.tables.query import Query, Selected, select
 from inspector.tables.row_order import as_floats
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.tables.tree import Tree
-from inspector.units import format_time, plural
+from inspector.units import format_ms
+from schema.objects.plural import plural
 from schema.version import __version__
 
 MOST_BYTES = 5_000_000  # promised in docs/cli.md; larger sections are left out
@@ -23,7 +24,6 @@ MOST_TEXT = 160
 _ROOM = 4096  # bytes for the notes at the end
 _WIDTH, _HEIGHT = 1000, 320
 _FLAME_ROW, _LETTER, _NAME_OF_BOX = 22, 6.5, 40
-_MS = 1e6  # ns
 _TONES = {"good": "good", "bad": "bad", "warn": "warn", "muted": "soft"}
 Words = Callable[[str], str]
 
@@ -223,7 +223,7 @@ def time_bar(parts: Sequence[tuple[str, str, float]]) -> Markup:
         {
             "name": name,
             "colour": colour,
-            "text": format_time(ms * _MS),
+            "text": format_ms(ms),
             "percent": 100 * max(ms, 0.0) / total,
         }
         for name, colour, ms in parts

@@ -42,14 +42,14 @@ from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
 from inspector.tables.table import ColumnKind, Table
 from inspector.trace.run_times import steady_words
-from inspector.units import Quantity, choose_unit, format_bytes, format_time, plural
+from inspector.units import NS_PER_MS, Quantity, choose_unit, format_bytes, format_ms
+from schema.objects.plural import plural
 
 _MOST_METHODS = 12
 _MOST_ROWS = 40
 _MOST_AT_PEAK = 8
 _MOST_BOXES = 500
 _MOST_ARENAS = 4
-_MS = 1e6  # ns
 _BY_SHARE = ("share_of_method:desc",)
 _TIMES = ("operator", "module", "delegate", "mean", "share_of_method", "p50", "join", "source")
 _WORK = ("flops", "bytes", "flops_a_byte", "compute_rate")
@@ -136,10 +136,10 @@ def _method_time(time: MethodTime) -> Markup:
             ("unattributed", "rest", time.unattributed_ms),
         )
     )
-    unit = choose_unit(Quantity.TIME, time.latency_ms * _MS).symbol
-    took = f"{format_time(time.method_ms * _MS, unit)}, mean of {steady_words(time.traced)}"
+    unit = choose_unit(Quantity.TIME, time.latency_ms * NS_PER_MS).symbol
+    took = f"{format_ms(time.method_ms, unit)}, mean of {steady_words(time.traced)}"
     if time.bare is not None:
-        bare = f"{format_time(time.bare.mean * _MS, unit)}, mean of {steady_words(time.bare)}"
+        bare = f"{format_ms(time.bare.mean, unit)}, mean of {steady_words(time.bare)}"
         took = f"{bare} without a trace; with it {took}"
     if time.headline.noise:
         took += f"; {time.headline.noise_words()}"

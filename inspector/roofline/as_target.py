@@ -9,12 +9,11 @@ from inspector.files.origin import device_name
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.roofline.call_costs import STOCK, THIS, CallCosts, device_target, load_costs
-from inspector.units import plural
+from inspector.units import NS_PER_MS
 from schema.errors import FormatError
+from schema.objects.plural import plural
 from schema.program import instructions
 from schema.program import model as m
-
-_NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class ExchangedCalls:
     def taken_ms(self, ms: float) -> float:
         """Return what a run of so many ms would take on the target."""
         own, other = (
-            one.overhead(self.instructions, self.calls) / _NS_PER_MS
+            one.overhead(self.instructions, self.calls) / NS_PER_MS
             for one in (self.here, self.there)
         )
         return max(0.0, ms - own) + other

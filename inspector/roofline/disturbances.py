@@ -8,7 +8,8 @@ from enum import Enum
 from pathlib import Path
 
 from inspector.files.machine import cpu_quota
-from inspector.units import format_bytes, format_share, plural
+from inspector.units import format_bytes, format_share
+from schema.objects.plural import plural
 
 _BUSY, _LOADED = 0.25, 1.0  # load a core
 _LITTLE_MEMORY, _SCARCE = 0.1, 0.03  # available share

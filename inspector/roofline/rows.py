@@ -15,9 +15,10 @@ from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.calibration import Calibration, load_calibration
 from inspector.roofline.method_work import MethodWork, method_work
 from inspector.roofline.work import NO_WORK, Work, total, unknown
-from inspector.units import Quantity, format_quantity, format_time, plural
+from inspector.units import NS_PER_MS, Quantity, format_quantity, format_time
 from schema.backends import short_backend
 from schema.errors import FormatError
+from schema.objects.plural import plural
 
 NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
@@ -313,7 +314,7 @@ def _untimed(work: MethodWork, at: int) -> RooflineRow:
 def _whole(session: Session, method: str, done: Work) -> RooflineRow:
     """Return the method as a row: its time is the headline of the project, without a trace."""
     times = [one for one in analyse_profile(session).methods if one.method in (method, "")]
-    time = times[0].latency_ms * 1e6 if len(times) == 1 else None
+    time = times[0].latency_ms * NS_PER_MS if len(times) == 1 else None
     return RooflineRow(method, "", "", "", None, None, "", None, 1, done, time, None)
 
 

@@ -24,12 +24,11 @@ from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity
+from inspector.units import NS_PER_S, Quantity
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}
 _ALL, _NONE = "everything", "nothing"
-_NS = 1e9  # in a second
 _TRIALS = (
     RowField("trial", Quantity.COUNT),
     RowField("kept off"),
@@ -102,7 +101,7 @@ def trials(folder: Path, units: Units) -> Table:
             _verdict(one.holds),
             one.value,
             one.words,
-            one.seconds * _NS,
+            one.seconds * NS_PER_S,
         )
         for number, one in enumerate(state.trials, 1)
     ]
@@ -120,7 +119,7 @@ def trial_table(state: BisectState, bound: Bound, trying: Trying | None = None) 
     counts = [one.count for one in trials]
     words = [_verdict(one.holds) for one in trials]
     values = [value_of(one, bound).removeprefix(f"{bound.metric} ") for one in trials]
-    times: list[float | None] = [one.seconds * _NS for one in trials]
+    times: list[float | None] = [one.seconds * NS_PER_S for one in trials]
     if trying is not None:
         counts.append(len(numbers_of(trying.removed)))
         words.append("trying")

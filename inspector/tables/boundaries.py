@@ -17,6 +17,7 @@ from inspector.tables.selection import Selection, SelectionKind
 from inspector.units import Quantity, exact_text, format_bytes, format_total
 from schema.graph import GraphValue
 from schema.objects.identity_cache import identity_cache
+from schema.objects.plural import plural
 
 _LAYOUT = ("_to_dim_order_copy", "_clone_dim_order", "permute_copy", "transpose_copy")
 _MEASURED = "inner"
@@ -133,24 +134,22 @@ def border_group(
     ):
         if outside[word]:
             names = ", ".join(one.other for one in own if one.conversion == word)
-            facts.append(Fact(title, _tensors(outside[word]), names))
+            facts.append(Fact(title, plural(outside[word], "tensor"), names))
     return FactGroup("Boundary", tuple(facts))
 
 
 def _crossing(way: str, own: Sequence[DelegateBoundary]) -> Fact:
     known = [one.nbytes for one in own if one.nbytes is not None]
     if len(known) < len(own):
-        return Fact(way, f"{_tensors(len(own))}, size unknown")
-    return Fact(way, f"{_tensors(len(own))}, {format_bytes(sum(known))}", f"{sum(known):,} B")
-
-
-def _tensors(count: int) -> str:
-    return f"{count:,} tensor{'' if count == 1 else 's'}"
+        return Fact(way, f"{plural(len(own), 'tensor')}, size unknown")
+    return Fact(
+        way, f"{plural(len(own), 'tensor')}, {format_bytes(sum(known))}", f"{sum(known):,} B"
+    )
 
 
 def _added(added: Sequence[Inserted]) -> Fact:
     """Return the number of inserted nodes, and their cost if known."""
-    words = [f"{len(added):,} node{'' if len(added) == 1 else 's'}"]
+    words = [plural(len(added), "node")]
     sizes = [one.node.output_bytes for one in added]
     known = [size for size in sizes if size is not None]
     if len(known) == len(sizes):

@@ -21,11 +21,10 @@ from inspector.tables.rows import RowField, row_table
 from inspector.tables.runs import described
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
-from inspector.units import Quantity
+from inspector.units import NS_PER_MS, Quantity
 from schema.errors import FormatError
 from schema.objects.codec import read_json
 
-_NS = 1e6  # in a millisecond
 _LARGEST = 1 << 28  # bytes of a report
 _PREFILL, _FIRST = "prefill", "first"
 
@@ -42,7 +41,7 @@ def sequence_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
             ", ".join(map(described, one["inputs"])),
             kind["kind"],
             kind["position"],
-            one["ms"] * _NS,
+            one["ms"] * NS_PER_MS,
             *_state_bytes(one),
         )
         for one, kind in zip(calls, sequence_calls(report), strict=True)
@@ -97,11 +96,11 @@ def sequence_speed(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
             "calls": calls,
         }
         return speed_table(adapted, units)
-    rows = [("load", None, (report["load_ms"] + report["init_ms"]) * _NS, None)]
-    rows += [("first call", 1, spent * _NS, None)] if first else []
+    rows = [("load", None, (report["load_ms"] + report["init_ms"]) * NS_PER_MS, None)]
+    rows += [("first call", 1, spent * NS_PER_MS, None)] if first else []
     rows += spread_rows(calls, "calls")
     if len(later_calls(calls)) > 1:
-        rows.append(("growth per call", None, growth(calls) * _NS, None))
+        rows.append(("growth per call", None, growth(calls) * NS_PER_MS, None))
     fields = (
         RowField("what"),
         RowField("calls", Quantity.PLAIN, missing=""),

@@ -27,7 +27,6 @@ from inspector.tables.table import (
 )
 from inspector.units import format_change
 
-MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"
 _LETTERS = 26
 _WEIGHED = ("time", "size", "memory", "gap", "work")  # areas that the headline has figures of

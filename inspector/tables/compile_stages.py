@@ -8,7 +8,7 @@ from typing import Any
 from inspector.jobs.messages import Ended, Outcome, StageProgress
 from inspector.tables.rows import RowField, ns, row_table
 from inspector.tables.table import Table, Total, badge_column, number_column, text_column
-from inspector.units import Quantity
+from inspector.units import NS_PER_S, Quantity
 
 _FIELDS = (
     RowField("stage"),
@@ -40,7 +40,7 @@ def stage_table(
             text_column("stage", [one.stage for one in stages], width=12),
             text_column("method", [one.method for one in stages], width=14),
             state,
-            number_column("time", [seconds * 1e9 for seconds in times], Quantity.TIME),
+            number_column("time", [seconds * NS_PER_S for seconds in times], Quantity.TIME),
             text_column("nodes", [_count(one.nodes) for one in stages], width=8),
         ),
         len(stages),

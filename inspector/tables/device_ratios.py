@@ -11,10 +11,9 @@ from inspector.files.session import Session
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
-from inspector.units import Quantity
+from inspector.units import NS_PER_MS, Quantity
 
 WHOLE = "all of a run"
-_NS_PER_MS = 1e6
 _Row = tuple[str, tuple[float | None, ...]]
 
 
@@ -61,7 +60,7 @@ def _sum(column: Sequence[float | None]) -> float | None:
 
 
 def _ns(ms: float | None) -> float | None:
-    return None if ms is None else ms * _NS_PER_MS
+    return None if ms is None else ms * NS_PER_MS
 
 
 def _ratio(one: float | None, first: float | None) -> float | None:

@@ -38,11 +38,10 @@ from inspector.tables.table import (
 from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
 from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timing import is_time, scale_factor
-from inspector.units import Quantity
+from inspector.units import NS_PER_MS, Quantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_MS = 1e6  # nanoseconds
 _POINTS = ("avg", "p50", "p10", "p90", "min", "max")
 
 
@@ -95,7 +94,7 @@ class _Cells:
         for backend in set(filter(None, names)):
             of_backend = np.array([name == backend for name in names], np.bool_)
             own = self.inner & of_backend[self.found.codes]
-            ticks[own] = clock_ns(np.round(self.source.values[:, own] * _MS), backend, tick)
+            ticks[own] = clock_ns(np.round(self.source.values[:, own] * NS_PER_MS), backend, tick)
         return ticks
 
     def of_links(self, texts: Sequence[str]) -> tuple[Ints, Sequence[str]]:
@@ -130,7 +129,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     timed = _joined([one.timed for one in cells], np.bool_)
     steps = _joined([one.steps for one in cells], np.int64)
     rows = len(profile.rows)
-    points = [np.where(timed, profile.rows.column(name) * _MS, np.nan) for name in _POINTS]
+    points = [np.where(timed, profile.rows.column(name) * NS_PER_MS, np.nan) for name in _POINTS]
     times = time_columns(points, units, _joined([one.ticks() for one in cells], np.float64))
     ticks = ()
     if not timed.all():
@@ -161,7 +160,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
 
     def samples_of(row: int) -> RunSamples | None:
         found = profile.rows[row].raw_ms
-        return None if found is None else (found * _MS, profile.rows.place(row)[0].steady)
+        return None if found is None else (found * NS_PER_MS, profile.rows.place(row)[0].steady)
 
     runs = max((int(source.steady.sum()) for source in profile.rows.sources), default=0)
     keys = _keys(method, cells, steps)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from inspector.tables.table import Column, ColumnKind, as_text
 from inspector.units import (
     MISSING,
+    NS_PER_MS,
     Quantity,
     base_symbol,
     choose_unit,
@@ -15,10 +16,9 @@ from inspector.units import (
     plain_text,
 )
 
-_NS_PER_MS = 1e6
 # unit of an analysis -> quantity, and how many of its base units the unit is
 _QUANTITIES = {
-    "ms": (Quantity.TIME, _NS_PER_MS),
+    "ms": (Quantity.TIME, NS_PER_MS),
     "bytes": (Quantity.SIZE, 1.0),
     "share": (Quantity.SHARE, 1.0),
     "FLOPs": (Quantity.OPERATIONS, 1.0),

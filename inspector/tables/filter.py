@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.tables.table import Column, ColumnKind, Table
-from inspector.units import SIZE_UNITS, TIME_UNITS
+from inspector.units import TYPED_SIZES, TYPED_TIMES
 
 Mask = NDArray[np.bool_]
 _BUDGET_SECONDS = 1.0  # for one expression over one column; a nested repeat can take for ever
@@ -31,9 +31,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_FACTORS = {unit.symbol.casefold(): unit.factor for unit in (*TIME_UNITS, *SIZE_UNITS)}
-_FACTORS["us"] = 1e3
-_FACTORS["%"] = 0.01
+_FACTORS = {**TYPED_TIMES, **TYPED_SIZES, "%": 0.01}
 
 
 class FilterError(ValueError):

@@ -10,9 +10,9 @@ import numpy as np
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
-from inspector.units import Quantity
+from inspector.trace.run_times import median, percentiles
+from inspector.units import NS_PER_MS, Quantity
 
-_NS = 1e6  # in a millisecond
 DECODE = "decode"
 SpeedRow: TypeAlias = "tuple[str, int | None, float | None, float | None]"
 
@@ -36,8 +36,8 @@ def calls_table(calls: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) ->
             one["kind"],
             one["position"],
             one["tokens"],
-            one["ms"] * _NS,
-            one["ms"] * _NS / max(one["tokens"], 1),
+            one["ms"] * NS_PER_MS,
+            one["ms"] * NS_PER_MS / max(one["tokens"], 1),
         )
         for place, one in enumerate(calls)
     ]
@@ -50,13 +50,13 @@ def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
     Units: times in ns
     """
     rows: list[SpeedRow] = [
-        ("load", None, report["load_ms"] * _NS, None),
+        ("load", None, report["load_ms"] * NS_PER_MS, None),
         _row("prompt", report["prompt_tokens"], report["prefill_ms"]),
-        ("first token", 1, report["first_token_ms"] * _NS, None),
+        ("first token", 1, report["first_token_ms"] * NS_PER_MS, None),
     ]
     rows += spread_rows(report["calls"], "tokens")
     if len(later_calls(report["calls"])) > 1:
-        rows.append(("growth per position", None, growth(report["calls"]) * _NS, None))
+        rows.append(("growth per position", None, growth(report["calls"]) * NS_PER_MS, None))
     fields = (
         RowField("what"),
         RowField("tokens", Quantity.PLAIN, missing=""),
@@ -67,19 +67,20 @@ def speed_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
 
 
 def spread_rows(calls: Sequence[Mapping[str, Any]], what: str) -> list[SpeedRow]:
-    """Return the rows of the later calls: all of them, and their median, p10 and p90."""
+    """Return the rows of the later calls: all of them, and median, p10 and p90 of five or more."""
     later = np.array([one["ms"] for one in later_calls(calls)])
     if not later.size:
         return []
     rows: list[SpeedRow] = [_row(f"later {what}", int(later.size), float(later.sum()))]
     named = {"median": 50, "10 % within": 10, "90 % within": 90}
+    found = percentiles(later, tuple(named.values()))
     return rows + [
-        _row(name, 1, float(np.percentile(later, share))) for name, share in named.items()
+        _row(name, 1, float(ms)) for name, ms in zip(named, found, strict=True) if not np.isnan(ms)
     ]
 
 
 def _row(name: str, tokens: int, ms: float) -> tuple[str, int, float, float | None]:
-    return name, tokens, ms * _NS, round(1e3 * tokens / ms, 1) if ms else None
+    return name, tokens, ms * NS_PER_MS, round(1e3 * tokens / ms, 1) if ms else None
 
 
 def later_calls(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -101,7 +102,19 @@ def growth(calls: Sequence[Mapping[str, Any]]) -> float:
     half = len(later) // 2
     across, up = (values[half:] - values[: len(later) - half] for values in (places, times))
     slopes = up[across != 0] / across[across != 0]
-    return float(np.median(slopes)) if slopes.size else 0.0
+    return median(slopes) if slopes.size else 0.0
+
+
+def growth_line(calls: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Return the line of the times behind the prompt: ms at position 0, ms by each position.
+
+    It is as robust against a slow first call as the growth; None for fewer than two calls.
+    """
+    later = later_calls(calls)
+    if len(later) < 2:
+        return None
+    slope = growth(calls)
+    return median([one["ms"] - slope * one["position"] for one in later]), slope
 
 
 def _fits_tone(value: object) -> str:

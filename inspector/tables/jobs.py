@@ -20,9 +20,8 @@ from inspector.jobs.messages import Ended
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
-from inspector.units import Quantity
+from inspector.units import NS_PER_S, Quantity
 
-_NS = 1e9
 _TONES: Mapping[str, str] = {
     RUNNING: "busy",
     INTERRUPTED: "off",
@@ -73,7 +72,7 @@ def _row(one: JobEntry, now: float | None, sizes: Mapping[str, int]) -> tuple[ob
         one.kind,
         one.subject,
         _moment(one.started, now),
-        None if seconds is None else seconds * _NS,
+        None if seconds is None else seconds * NS_PER_S,
         None if running else sizes.get(one.target),
         str(Path(*Path(one.target).parts[-2:])) if one.target else None,
         one.sentence.removeprefix(f"{one.file}:{one.line}: ") or None,

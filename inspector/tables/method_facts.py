@@ -16,17 +16,11 @@ from inspector.roofline.rows import known_limits, rate_text, roofline
 from inspector.roofline.work import work_text
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.units import (
-    Quantity,
-    exact_text,
-    format_bytes,
-    format_share,
-    format_time,
-    plural,
-)
+from inspector.units import Quantity, exact_text, format_bytes, format_share, format_time
 from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
+from schema.objects.plural import plural
 from schema.program import instruction_kind, instructions
 from schema.program import model as m
 

@@ -25,7 +25,8 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.units import Quantity, plural
+from inspector.units import Quantity
+from schema.objects.plural import plural
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades

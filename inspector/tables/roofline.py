@@ -13,7 +13,8 @@ from inspector.roofline.rows import COARSE, Limit, Limits, RooflineRow, known_li
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, badge_column
-from inspector.units import Formatter, Quantity, plural
+from inspector.units import Formatter, Quantity
+from schema.objects.plural import plural
 
 _TONES = {Limit.COMPUTE: "good", Limit.MEMORY: "accent", Limit.OVERHEAD: "warn"}
 

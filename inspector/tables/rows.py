@@ -17,9 +17,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.units import Quantity
-
-_NS_PER_MS = 1e6
+from inspector.units import NS_PER_MS, Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +88,4 @@ def row_table(
 
 def ns(ms: float | None) -> float | None:
     """Return milliseconds in nanoseconds, the base unit of times."""
-    return None if ms is None else ms * _NS_PER_MS
+    return None if ms is None else ms * NS_PER_MS

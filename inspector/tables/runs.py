@@ -14,15 +14,17 @@ from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import (
+    NS_PER_MS,
     Quantity,
     choose_unit,
     format_bytes,
     format_change,
+    format_estimate,
     format_share,
-    plural,
 )
 from schema.errors import FormatError
 from schema.objects.codec import read_json
+from schema.objects.plural import plural
 from schema.origins import ValueOrigin
 
 _LARGEST = 1 << 26  # bytes of a report
@@ -59,11 +61,13 @@ def times_table(report: Mapping[str, Any]) -> Table:
             rows.append(("mean with a trace", mean))
     longest = max((value for _, value in rows), default=0.0)
     shortest = latency.get("mean") or longest  # loading may take seconds
-    unit = choose_unit(Quantity.TIME, shortest * 1e6)
+    unit = choose_unit(Quantity.TIME, shortest * NS_PER_MS)
     return Table(
         (
             text_column("what", [name for name, _ in rows], width=24),
-            number_column("time", [value * 1e6 for _, value in rows], Quantity.TIME, unit=unit),
+            number_column(
+                "time", [value * NS_PER_MS for _, value in rows], Quantity.TIME, unit=unit
+            ),
         ),
         len(rows),
         keys=[name for name, _ in rows],
@@ -74,16 +78,10 @@ def times_table(report: Mapping[str, Any]) -> Table:
 def expected_text(cost: Expected) -> str:
     """Return what measuring a slow program will take: ``a run takes 6.2 s: …``."""
     timed = f"{cost.timed:,} timed and " if cost.timed else ""
-    runs = f"{timed}{plural(cost.bare, 'bare run')} take"
-    verb = "s" if cost.bare == 1 and not cost.timed else ""
-    return f"a run takes {_seconds(cost.run_ms / 1e3)}: {runs}{verb} about {_seconds(cost.seconds)}"
-
-
-def _seconds(seconds: float) -> str:
-    """Return a duration to two digits, from a hundred seconds on in minutes."""
-    if seconds < 99.5:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min"
+    verb = "takes" if cost.bare == 1 and not cost.timed else "take"
+    runs = f"{timed}{plural(cost.bare, 'bare run')} {verb}"
+    one, all_runs = format_estimate(cost.run_ms / 1e3), format_estimate(cost.seconds)
+    return f"a run takes {one}: {runs} about {all_runs}"
 
 
 def threads_table(report: Mapping[str, Any]) -> Table:
@@ -95,7 +93,7 @@ def threads_table(report: Mapping[str, Any]) -> Table:
     rows = [
         (
             f"{one['threads']} (best)" if one["best"] else str(one["threads"]),
-            *(None if one[name] is None else one[name] * 1e6 for name in _SWEPT),
+            *(None if one[name] is None else one[name] * NS_PER_MS for name in _SWEPT),
             one["speedup"],
             _verdict(one["against_one"]) if one["threads"] != 1 else "—",
             _verdict(one["against_best"]) if one["against_best"]["ratio"] != 1 else "—",
@@ -131,7 +129,7 @@ def threads_text(report: Mapping[str, Any]) -> str:
     """Return which number of threads is best, in words."""
     sweep: Sequence[Mapping[str, Any]] = report["thread_sweep"]
     best = next(one for one in sweep if one["best"])
-    words = f"{plural(best['threads'], 'thread')} {'is' if best['threads'] == 1 else 'are'} best"
+    words = f"{plural(best['threads'], 'thread is', 'threads are')} best"
     if best["threads"] != 1 and best["speedup"]:
         words += f", {best['speedup']:.2f} times as fast as one"
     alike = [
@@ -175,7 +173,7 @@ def cases_table(report: Mapping[str, Any]) -> Table:
         [case["verdict"] for case in cases],
         tone=lambda value: _TONES.get(str(value), "bad"),
     )
-    times = [None if case["time_ms"] is None else case["time_ms"] * 1e6 for case in cases]
+    times = [None if case["time_ms"] is None else case["time_ms"] * NS_PER_MS for case in cases]
     return Table(
         (
             text_column("method", [case["method"] for case in cases], width=14),

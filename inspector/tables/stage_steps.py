@@ -20,7 +20,8 @@ from inspector.tables.table import (
     number_column,
     text_column,
 )
-from inspector.units import Quantity
+from inspector.units import NS_PER_MS, Quantity
+from schema.objects.plural import plural
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4
@@ -67,7 +68,7 @@ def step_table(log: StageLog, numbers: Sequence[int] | None = None) -> Table:
             text_column("stage", [one.stage for one in steps], width=14),
             text_column("method", [one.method for one in steps], width=9),
             number_column(
-                "time", [one.time_ms * 1e6 for one in steps], Quantity.TIME, total=Total.SUM
+                "time", [one.time_ms * NS_PER_MS for one in steps], Quantity.TIME, total=Total.SUM
             ),
             _counts("nodes", [one.nodes for one in steps]),
             _counts("new", [one.change.plus if one.change else None for one in steps]),
@@ -89,7 +90,7 @@ def step_summary(log: StageLog, number: int) -> str:
     if step.change is None:
         if step.nodes is None:
             return "has no graph"
-        return f"{step.nodes:,} nodes" + ("" if step.after is not None else f"; {log.note}")
+        return plural(step.nodes, "node") + ("" if step.after is not None else f"; {log.note}")
     one = step.change
     parts = [
         f"{count:,} {word}"

@@ -24,7 +24,15 @@ from inspector.tables.table import (
     number_column,
     text_column,
 )
-from inspector.units import Quantity, Unit, choose_unit, column_formatter, format_quantity
+from inspector.units import (
+    NS_PER_MS,
+    NS_PER_S,
+    Quantity,
+    Unit,
+    choose_unit,
+    column_formatter,
+    format_quantity,
+)
 
 # metric -> what it counts, and how many of its base units the sweep's unit is
 _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {
@@ -32,7 +40,7 @@ _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {
     "delegates": (Quantity.COUNT, 1.0),
     "arena": (Quantity.SIZE, 1.0),
     "size": (Quantity.SIZE, 1.0),
-    "latency": (Quantity.TIME, 1e6),
+    "latency": (Quantity.TIME, NS_PER_MS),
     "gap.max_abs": (Quantity.PLAIN, 1.0),
     "eval.top1": (Quantity.SHARE, 1.0),
 }
@@ -166,7 +174,7 @@ def _noises(points: Sequence[PointResult]) -> list[Column]:
 
 def _compile_times(points: Sequence[PointResult]) -> list[float | None]:
     known = [one.seconds.get("compile") for one in points]
-    return [None if seconds is None else seconds * 1e9 for seconds in known]
+    return [None if seconds is None else seconds * NS_PER_S for seconds in known]
 
 
 def sweep_points(folder: Path, units: Units) -> Table:

@@ -34,7 +34,8 @@ from inspector.tables.table import (
     share_of_ticks,
     text_column,
 )
-from inspector.units import Quantity, choose_unit, format_quantity, format_share, plural
+from inspector.units import Quantity, choose_unit, format_quantity, format_share
+from schema.objects.plural import plural
 
 _OTHER_CLOCK = "other clock"
 

@@ -9,7 +9,7 @@ from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
-from inspector.units import Quantity, format_quantity, format_time
+from inspector.units import NS_PER_S, Quantity, format_quantity, format_time
 from schema.origins import ValueOrigin
 from schema.payloads.estimates import MEMORY_NAMES
 
@@ -65,7 +65,6 @@ _TENSORS = (
 )
 _FACTS = (RowField("delegate", Quantity.COUNT), RowField("fact"), RowField("value"))
 _ORIGIN = ValueOrigin.ESTIMATE.value
-_NS = 1e9
 
 
 def layers(session: Session, method: str, units: Units) -> Table:
@@ -90,7 +89,7 @@ def layers(session: Session, method: str, units: Units) -> Table:
                     made.target,
                     cycles,
                     cycles / total if cycles is not None and total else None,
-                    cycles / clock * _NS if cycles is not None and clock else None,
+                    cycles / clock * NS_PER_S if cycles is not None and clock else None,
                     made.npu_cycles,
                     *made.access_cycles,
                     made.staging_bytes,
@@ -218,7 +217,7 @@ def _facts(found: DelegateEstimate) -> list[tuple[str, str]]:
             ("cycles of an inference (estimate)", format_quantity(summary.cycles, Quantity.COUNT))
         )
     if summary.seconds is not None:
-        facts.append(("time of an inference (estimate)", format_time(summary.seconds * _NS)))
+        facts.append(("time of an inference (estimate)", format_time(summary.seconds * NS_PER_S)))
     return [(name, value) for name, value in facts if value]
 
 

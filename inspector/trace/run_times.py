@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.trace.steady import FEW, Mask, cold_runs, steady_runs
-from inspector.units import format_share, plural
+from inspector.units import format_share
+from schema.objects.plural import plural
 
 _NOISY = 0.2  # of the median between p10 and p90
 # The words and bounds of criterion's report on outliers (Bryan O'Sullivan, 2009).
@@ -18,6 +20,31 @@ _GRADES = ((0.01, "unaffected"), (0.1, "slight"), (0.5, "moderate"))
 _SEVERE = "severe"
 _DRIFT = 1.1  # times the first third that the last takes: a machine that slows down
 _THIRDS = 3
+Floats = NDArray[np.float64]
+
+
+def median(times: Sequence[float] | Floats) -> float:
+    """Return the median of times, cold ones and outliers among them; NaN without any."""
+    return float(np.median(times)) if len(times) else math.nan
+
+
+def percentiles(samples: Floats, points: Sequence[float], axis: int = -1) -> Floats:
+    """Return percentiles over runs, linearly interpolated as the stock tool does.
+
+    Those of fewer than five runs are missing, NaN, but for the fastest and the slowest: they would
+    be single runs.
+
+    Args:
+        samples: times; their axis of runs is removed
+        points: of the percentiles, 0 the fastest and 100 the slowest run
+        axis: of the runs
+
+    Shapes: float64[points, …]
+    """
+    found = np.asarray(np.percentile(samples, points, axis=axis), np.float64)
+    if samples.shape[axis] < FEW:
+        found[[0 < point < 100 for point in points]] = np.nan
+    return found
 
 
 @dataclass(frozen=True)
@@ -43,7 +70,7 @@ class RunTimes:
         return steady_runs(self.times)
 
     @cached_property
-    def steady(self) -> NDArray[np.float64]:
+    def steady(self) -> Floats:
         """Return the times of the steady set."""
         return np.asarray(self.times)[self.mask]
 
@@ -105,9 +132,7 @@ class RunTimes:
             cold = "first run was" if self.cold == 1 else f"first {self.cold} runs were"
             found.append(f"the {cold} cold")
         third = len(self.steady) // _THIRDS
-        if third >= FEW and np.median(self.steady[-third:]) > _DRIFT * np.median(
-            self.steady[:third]
-        ):
+        if third >= FEW and median(self.steady[-third:]) > _DRIFT * median(self.steady[:third]):
             found.append("runs became slower, as of a processor that throttles")
         else:
             found.append("other load on the machine")
@@ -130,10 +155,11 @@ class RunTimes:
         return f"noisy ({self.noise}): {figures}; likely {self.causes()}"
 
     def _percentile(self, at: float) -> float | None:
-        return float(np.percentile(self.steady, at)) if len(self.steady) >= FEW else None
+        found = float(percentiles(self.steady, (at,))[0])
+        return None if np.isnan(found) else found
 
 
-def run_times(times: Sequence[float] | NDArray[np.float64]) -> RunTimes | None:
+def run_times(times: Sequence[float] | Floats) -> RunTimes | None:
     """Return the statistics of runs that ended, None for none."""
     ended = tuple(float(time) for time in times if np.isfinite(time))
     return RunTimes(ended) if ended else None

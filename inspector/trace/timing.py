@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from inspector.units import TICK_UNITS
 from schema.backends import backend_of
 
 PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 CYCLES = "cycles"
-UNITS = (*PER_SECOND, CYCLES)
 
 
 def scale_factor(source: str, target: str) -> float:
@@ -15,8 +15,8 @@ def scale_factor(source: str, target: str) -> float:
     Raises: ValueError between cycles and a time unit, or for an unknown unit
     """
     for unit in (source, target):
-        if unit not in UNITS:
-            raise ValueError(f"unknown time unit {unit!r}; use one of {', '.join(UNITS)}")
+        if unit not in TICK_UNITS:
+            raise ValueError(f"unknown time unit {unit!r}; use one of {', '.join(TICK_UNITS)}")
     if (source == CYCLES) != (target == CYCLES):
         raise ValueError("cycles cannot be converted to a time, nor a time to cycles")
     return 1.0 if source == CYCLES else PER_SECOND[source] / PER_SECOND[target]

@@ -22,6 +22,8 @@ from inspector.jobs.calibrate import CallCostsJob
 from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.roofline.call_costs import STOCK, THIS, CallCosts, device_target, save_costs
 from inspector.toolchain.child import ToolchainError
+from inspector.trace.run_times import median
+from inspector.units import NS_PER_MS
 from inspector.worker.executing import measured
 from inspector.worker.exporter import timed_stage
 from inspector.worker.tasks import Task
@@ -147,7 +149,7 @@ class _Blocks:
         """Take the blocks; all other messages are those of the job."""
         if kind == "measured":
             times: Sequence[float] = content["run_ms"]
-            self._medians[content["program"]] += [float(np.median(times))] if times else []
+            self._medians[content["program"]] += [median(times)] if times else []
         elif kind == "refused":
             self._failures.append(str(content["sentence"]))
         elif kind != "counted":
@@ -161,7 +163,7 @@ class _Blocks:
         if self._failures or not all(self._medians):
             words = self._failures[0] if self._failures else "ended before each program was run"
             raise ToolchainError(f"the costs of calls are not measured: {words}", blame="failed")
-        return [1e6 * min(found) for found in self._medians]
+        return [NS_PER_MS * min(found) for found in self._medians]
 
 
 def costs_of(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.units import plural
+from schema.objects.plural import plural
 
 _STAT = Path("/proc/stat")
 _LEAST_SECONDS = 0.2  # the kernel counts in ticks of 10 ms

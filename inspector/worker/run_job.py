@@ -18,7 +18,6 @@ from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.recipes.data_source import GENERATED
 from inspector.trace.run_times import run_times, statistics_json
-from inspector.units import plural
 from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.data_set import inputs_named
 from inspector.worker.debug_filter import chosen_instructions
@@ -35,6 +34,7 @@ from runtime import DebugFilter, EventTracer, ExecutionError, Method, Program, R
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
+from schema.objects.plural import plural
 from schema.version import __version__
 
 

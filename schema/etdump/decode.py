@@ -24,6 +24,7 @@ from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.objects.cyclic_gc import gc_suspended
+from schema.objects.plural import plural
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"ED00"
@@ -118,8 +119,9 @@ def _recovered(data: memoryview, limit: int, why: str, notes: Notes) -> tuple[Ru
         count = sum(len(run.events) for run in runs)
         notes.add(f"the tables that lead to the events are damaged: {why}", Severity.ERROR)
         notes.add(
-            f"{count} events were found by their shape and grouped into {len(runs)} blocks in the "
-            f"order in which runtimes log; others may be missing. {_HALF_HINT}"
+            f"{plural(count, 'event was', 'events were')} found by their shape and grouped into"
+            f" {plural(len(runs), 'block')} in the order in which runtimes log; others may be"
+            f" missing. {_HALF_HINT}"
         )
     return runs
 
@@ -173,8 +175,10 @@ def _note_shapes(store: EventStore, notes: Notes) -> None:
     columns = store.values.columns
     bad = int((columns.numbers[: int(columns.sizes_count.sum())] < 0).sum())
     if bad:
-        text = f"logged tensors have {bad} sizes below zero: their bytes are unknown"
-        notes.add(text.replace("1 sizes", "1 size") if bad == 1 else text, Severity.ERROR)
+        sizes = plural(bad, "size")
+        notes.add(
+            f"logged tensors have {sizes} below zero: their bytes are unknown", Severity.ERROR
+        )
 
 
 def _note_lost(rows: Rows, notes: Notes) -> None:
@@ -208,7 +212,7 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) ->
         notes.add("some events set several of profile, allocation and debug; the first is shown")
     empty = int((store.kind == EventKind.NONE).sum())
     if empty:
-        notes.add(f"{empty} events are empty")
+        notes.add(plural(empty, "event is empty", "events are empty"))
     if reader.odd_string:
         notes.add("some strings are not UTF-8 and are shown escaped")
     return store

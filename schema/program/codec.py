@@ -15,6 +15,7 @@ from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.writer import write_root
 from schema.objects.cyclic_gc import gc_suspended
+from schema.objects.plural import plural
 from schema.program import model as m
 from schema.program.model import PROGRAM
 from schema.program.program import ProgramFile
@@ -85,7 +86,7 @@ def _impossible_shapes(table: m.ProgramTable, file: str) -> list[Issue]:
     ]
     if not bad:
         return []
-    what = "1 tensor has a size" if len(bad) == 1 else f"{len(bad)} tensors have sizes"
+    what = plural(len(bad), "tensor has a size", "tensors have sizes")
     text = f"{what} below zero, so that its bytes are unknown: first {bad[0]}"
     return [Issue(Severity.ERROR, file, text.replace("its", "their") if len(bad) > 1 else text)]
 

@@ -20,7 +20,7 @@ from inspector.tables.partitions import partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import parts_table
 from inspector.tables.table import Table
-from inspector.units import plural
+from schema.objects.plural import plural
 from tests.app.sessions import opened
 
 FOLDERS = [

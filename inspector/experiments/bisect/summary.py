@@ -9,6 +9,7 @@ from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Result
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.recipes.compile_job import CompileJob
+from schema.objects.plural import plural
 
 _SHOWN = 40
 
@@ -42,10 +43,9 @@ def sentence_of(found: BisectFinding, bound: Bound) -> str:
     nodes = found.nodes
     names = [f"{one.name} ({one.operator})" for one in nodes[:_SHOWN]]
     more = f" and {len(nodes) - _SHOWN:,} more" if len(nodes) > _SHOWN else ""
-    count = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
-    verb = "has" if len(nodes) == 1 else "have"
+    count = plural(len(nodes), "node has", "nodes have")
     return (
-        f"{count} {verb} to be taken out of the delegate: {', '.join(names)}{more}; that takes"
+        f"{count} to be taken out of the delegate: {', '.join(names)}{more}; that takes"
         f" {before} to {after}"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.experiments.evaluate.report import FIGURES, VariantFigures
 from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError
 from inspector.experiments.gates.requirement import EVAL
+from schema.objects.plural import plural
 
 _NOT_FINITE = "{:,} elements are NaN or infinite in one of the program and its reference only"
 
@@ -37,7 +38,7 @@ def _words(name: str, found: VariantFigures) -> str:
     if name == "refused":
         return ""
     several = f"worst of {len(found.outputs)} outputs, " if len(found.outputs) > 1 else ""
-    return f"{several}{samples:,} samples"
+    return f"{several}{plural(samples, 'sample')}"
 
 
 def _why(name: str, found: VariantFigures) -> str:
@@ -45,6 +46,6 @@ def _why(name: str, found: VariantFigures) -> str:
     if name == "refused":
         return ""
     if found.refused:
-        return f"{found.refused:,} samples not compared: {found.sentence}"
+        return f"{plural(found.refused, 'sample')} not compared: {found.sentence}"
     strange = sum(one.strange for one in found.outputs)
     return _NOT_FINITE.format(strange) if strange and name in FIGURES else ""

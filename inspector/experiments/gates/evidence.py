@@ -12,6 +12,7 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.numerics.report import GapReport
 from inspector.roofline.call_costs import THIS
+from schema.objects.plural import plural
 from schema.program import ProgramFile
 
 MEASURED = ("pte", "ptd", "bpte")
@@ -146,7 +147,7 @@ def _arena(evidence: Evidence) -> FoundValue:
     }
     count = sum(map(len, planned.values()))
     total = sum(map(sum, planned.values()))
-    words = f"{count:,} arena{'' if count == 1 else 's'}"
+    words = plural(count, "arena")
     return FoundValue(float(total), words, evidence.judged())
 
 

@@ -9,6 +9,7 @@ from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingEr
 from inspector.experiments.gates.requirement import COVERAGE, GAP, INHERITED, OWN
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
+from schema.objects.plural import plural
 
 _SMALLER_IS_WORSE = ("snr_db", "cosine")
 _COUNTS = ("elements", "nan", "nan_reference", "inf", "inf_reference")
@@ -97,4 +98,4 @@ def _odd(found: list[Metrics]) -> str:
     odd = sum(one.nan != one.nan_reference or one.inf != one.inf_reference for one in found)
     if not odd:
         return ""
-    return f"{odd:,} of them {'has' if odd == 1 else 'have'} NaN or infinity and the other does not"
+    return f"{plural(odd, 'of them has', 'of them have')} NaN or infinity and the other does not"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from enum import Enum
 
-from inspector.units import format_bytes, format_time
+from inspector.units import NS_PER_MS, TYPED_SIZES, TYPED_TIMES, format_bytes, format_ms
 
-_KIB, _NS_IN_MS = 1024, 1e6
+_KIB = 1024
 
 
 class BoundUnit(str, Enum):
@@ -23,23 +23,12 @@ class BoundUnit(str, Enum):
     NUMBER = ""
 
 
-_TIMES = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3}
-_BYTES = {
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-}
-
 # quantity -> unit as written, in lower case -> how many base units it is
 _UNITS: Mapping[BoundUnit, Mapping[str, float]] = {
     BoundUnit.PERCENT: {"%": 1.0},
     BoundUnit.SHARE: {"": 1.0, "%": 0.01},
-    BoundUnit.BYTES: {"": 1, **_BYTES},
-    BoundUnit.TIME: _TIMES,
+    BoundUnit.BYTES: {"": 1, **TYPED_SIZES},
+    BoundUnit.TIME: {unit: ns / NS_PER_MS for unit, ns in TYPED_TIMES.items()},
     BoundUnit.DECIBELS: {"": 1.0, "db": 1.0},
     BoundUnit.COUNT: {"": 1.0},
     BoundUnit.NUMBER: {"": 1.0},
@@ -74,7 +63,7 @@ def shown(quantity: BoundUnit, value: float) -> str:
         exact = f"{value:,.0f} bytes"
         return exact if abs(value) < _KIB else f"{format_bytes(value)} ({exact})"
     if quantity is BoundUnit.TIME:
-        return format_time(value * _NS_IN_MS)
+        return format_ms(value)
     if quantity in (BoundUnit.PERCENT, BoundUnit.SHARE):
         return f"{_percent(value if quantity is BoundUnit.PERCENT else 100 * value)} %"
     if quantity is BoundUnit.COUNT:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
 from inspector.experiments.gates.requirement import LATENCY, LATENCY_MEAN, LATENCY_STOCK
@@ -15,10 +13,10 @@ from inspector.files.session import Session
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import analyse_profile, unit_assumed
 from inspector.roofline.as_target import ExchangedCalls, exchanged_calls
-from inspector.trace.run_times import RunTimes, steady_words
-from inspector.units import plural
+from inspector.trace.run_times import RunTimes, median, steady_words
+from inspector.units import NS_PER_MS, format_ms
+from schema.objects.plural import plural
 
-_NS_PER_MS = 1e6
 UNKNOWN = "run"  # a method that no file names
 
 
@@ -46,7 +44,7 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
     """
     found: dict[str, dict[int, list[float]]] = {}
     for one in method_runs(session):
-        times = [float(time) for time in one.times_ns / _NS_PER_MS if time > 0]
+        times = [float(time) for time in one.times_ns / NS_PER_MS if time > 0]
         if times:
             runs = found.setdefault(one.method or UNKNOWN, {}).setdefault(one.block.dump, [])
             runs += times
@@ -64,7 +62,7 @@ def time_of_runs(metric: str, times: Sequence[float]) -> tuple[float, str]:
     """
     runs = plural(len(times), "run")
     if metric != LATENCY_MEAN:
-        return float(np.median(times)), f"median of {runs}"
+        return median(times), f"median of {runs}"
     found = RunTimes(tuple(times))
     return found.mean, f"mean of {steady_words(found)}"
 
@@ -172,12 +170,16 @@ def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
     verdict = judge(old, new)
     reported = math.isfinite(verdict.high)
     value = 1.0 if reported and verdict.word == ALIKE else verdict.ratio
-    words = f"{verdict.new:.4g} ms beside {verdict.old:.4g} ms, "
+    words = f"{_shown(verdict.new)} beside {_shown(verdict.old)}, "
     if reported:
         words += verdict.words()
     else:
         words += "medians only: whether the difference is real is unknown from one block"
     return Ratio(value, words, method, verdict)
+
+
+def _shown(ms: float) -> str:
+    return format_ms(ms)
 
 
 def _times(

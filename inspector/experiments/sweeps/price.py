@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.units import format_time, plural
-
-_NS = 1e9
-_ROUGH = 90.0  # seconds above which minutes are enough
+from inspector.units import NS_PER_S, format_estimate, format_time
+from schema.objects.plural import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +47,14 @@ def price_text(points: int, settings: SweepSettings, workers: int, known: KnownT
     seconds = seconds_of_sweep(points, settings, workers, known)
     if seconds is None:
         return f"{count} · time unknown: this program was not compiled here yet"
-    about = f"{seconds / 60:.0f} min" if seconds > _ROUGH else f"{max(seconds, 1.0):.0f} s"
-    parts = [f"compile {format_time((known.compile or 0.0) * _NS)}"]
+    parts = [f"compile {format_time((known.compile or 0.0) * NS_PER_S)}"]
     parts[0] += "" if known.started else " without the start of its worker"
     if settings.runs or settings.gap:
-        run = "not counted, none is known" if known.run is None else format_time(known.run * _NS)
+        run = (
+            "not counted, none is known" if known.run is None else format_time(known.run * NS_PER_S)
+        )
         parts.append(f"run {run}")
     parts += ["evaluation not counted"] if settings.data else []
     side = min(workers, points)
     at_once = f" with {side} at once" if side > 1 else ""
-    return f"{count} · about {about}{at_once} (last {', '.join(parts)})"
+    return f"{count} · about {format_estimate(seconds)}{at_once} (last {', '.join(parts)})"

@@ -27,6 +27,7 @@ from inspector.toolchain.stock.nodes import (
     operators_behind,
     unit_of,
 )
+from schema.objects.plural import plural
 
 TAG = "delegation_tag"
 _KINDS = ("ops", "nodes", "modules")
@@ -294,7 +295,7 @@ def _only_converting(module: Any, tags: dict[str, Any]) -> dict[Node, tuple[str,
 def _too_few(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     small = {tag: size for tag, size in _sizes(module).items() if size < rules.least}
     words = {
-        tag: f"its partition has {size} node{'' if size == 1 else 's'}, fewer than {rules.least}"
+        tag: f"its partition has {plural(size, 'node')}, fewer than {rules.least}"
         for tag, size in small.items()
     }
     return _dropped(module, "min_nodes", words, tags)

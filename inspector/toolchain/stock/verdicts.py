@@ -10,6 +10,7 @@ from typing import Any
 from compiler.partition.logged_reasons import LoggedReason
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, source_line, unit_of
 from inspector.toolchain.stock.rules import TAG, by_operator
+from schema.objects.plural import plural
 
 Verdict = dict[str, Any]  # members as in the record
 
@@ -47,8 +48,9 @@ def judge(
         unit = unit_of(node)
         if tag in tags:
             backend = str(tags[tag].backend_id)
-            nodes = "node" if sizes[tag] == 1 else "nodes"
-            words = f"one of {sizes[tag]} {nodes} of partition {tag}, which goes to {backend}"
+            words = (
+                f"one of {plural(sizes[tag], 'node')} of partition {tag}, which goes to {backend}"
+            )
             rule = ", ".join(dict.fromkeys(node.meta.get("xnn_partitioner_config") or ())) or who
             found.append(_made(node, path, who, (rule, "delegated", words), backend, str(tag)))
             continue

@@ -25,6 +25,7 @@ from runtime.delegates.interface import (
 from runtime.errors import ErrorCode, invalid_argument
 from runtime.memory.slots import TensorSlot
 from schema import payloads
+from schema.objects.plural import plural
 from schema.origins import ValueOrigin
 
 _OPTIONS = {"precision": "INFERENCE_PRECISION_HINT", "threads": "INFERENCE_NUM_THREADS"}
@@ -140,8 +141,8 @@ def _sides(
         tensors = [one for one in args if isinstance(one, torch.Tensor)]
     if len(tensors) != engine.inputs + engine.outputs:
         raise invalid_argument(
-            f"the delegate call has {len(tensors)} tensors; the payload has {engine.inputs} "
-            f"inputs and {engine.outputs} outputs"
+            f"the delegate call has {plural(len(tensors), 'tensor')}; the payload has"
+            f" {engine.inputs} inputs and {engine.outputs} outputs"
         )
     return tensors[: engine.inputs], tensors[engine.inputs :]
 

@@ -14,6 +14,7 @@ from schema.etrecord.graph.shared import Shared
 from schema.etrecord.graph.signature import USER_INPUT, USER_OUTPUT, Signature, Slot
 from schema.etrecord.graph.unions import BROKEN, sequence, text, unfold
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
+from schema.objects.plural import plural
 
 ALLOCATION = "memory.alloc"
 _CALL_DELEGATE = "executorch_call_delegate"
@@ -52,7 +53,7 @@ class GraphReader:
         outputs = self._output(tree.get("outputs") or (), tree.get("is_single_tensor_return"))
         complete_values(self._nodes, self._values)
         if self._unread:
-            self._shared.note(f"{self._unread} nodes of {name} cannot be read")
+            self._shared.note(f"{plural(self._unread, 'node')} of {name} cannot be read")
         attributes = {"symbols": MappingProxyType(symbols)} if symbols else {}
         return Graph(
             name,

@@ -9,6 +9,7 @@ from schema.etrecord.graph.shared import Shared
 from schema.etrecord.graph.signature import Signature, Slot
 from schema.etrecord.graph.unions import BROKEN, dim, mapping, text, unfold
 from schema.graph import GraphNode, GraphValue, NodeKind
+from schema.objects.plural import plural
 
 _CONSTANT_KINDS = frozenset(("parameter", "buffer", "tensor_constant", "custom_obj"))
 _VALUE_KINDS = {
@@ -42,7 +43,7 @@ def read_values(tree: Json, shared: Shared) -> tuple[dict[str, GraphValue], dict
         tensors[name] = None
         values[name] = GraphValue(name, meta)
     if unread:
-        shared.note(f"the metadata of {unread} tensors cannot be read")
+        shared.note(f"the metadata of {plural(unread, 'tensor')} cannot be read")
     for name, symbol in mapping(tree.get("sym_int_values")).items():
         values[name] = _number(name, symbol, symbols)
     for key, kind in _OTHER_VALUES:
