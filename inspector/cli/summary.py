@@ -12,7 +12,7 @@ from inspector.files.facts import file_facts
 from inspector.files.session import LoadedFile, Session
 from inspector.findings.attempts import command_of
 from inspector.findings.session import Finding, findings
-from inspector.tables.files import file_facts_table
+from inspector.tables.files import file_table
 from inspector.tables.methods import method_json, method_table
 
 
@@ -33,7 +33,7 @@ def run(options: Namespace) -> Answer:
         "verdict": check_session(session).verdict,
     }
     lines = [session.name, *(line for one in sentences for line in _lines(session, one))]
-    tables = [shown(file_facts_table(session), "files")]
+    tables = [shown(file_table(session), "files")]
     if found:
         tables.append(shown(method_table(found), "methods"))
     return Answer(data, lines=lines, tables=tables)

@@ -35,7 +35,7 @@ from inspector.size.files import session_sizes
 from inspector.size.users import stored_users
 from inspector.tables.check import link_table
 from inspector.tables.delegation import delegate_table, operator_counts
-from inspector.tables.files import file_facts_table, issue_table
+from inspector.tables.files import file_table, issue_table
 from inspector.tables.memory import culprits, measured
 from inspector.tables.operators import operators
 from inspector.tables.selection import AUTOMATIC
@@ -97,7 +97,7 @@ def _summary(session: Session, methods: tuple[str, ...], words: Words) -> Markup
         (f"{one.tone.shape} {one.text}", one.tone.value, one.line) for one in findings(session)
     )
     message = sentences(lines, words)
-    files = table_html(file_facts_table(session), _MOST_ROWS, words=words)
+    files = table_html(file_table(session), _MOST_ROWS, words=words)
     listed = paragraph(f"Methods: {', '.join(methods)}") if methods else Markup()
     return message + files + listed
 

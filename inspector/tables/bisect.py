@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from inspector.experiments.bisect.bound import LOADS, Bound
-from inspector.experiments.bisect.summary import value_of
 from inspector.files.session import Session
 from inspector.graph.node_text import operator_title
 from inspector.jobs.bisect_trials import (
@@ -22,20 +21,20 @@ from inspector.jobs.messages import Trying
 from inspector.tables.exported_nodes import exported_place
 from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
-from inspector.tables.selection import Selection, Units
-from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import NS_PER_S, Quantity
+from inspector.tables.selection import AUTOMATIC, Selection, Units
+from inspector.tables.table import Table, text_column
+from inspector.units import NS_PER_S, Quantity, as_number
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}
 _ALL, _NONE = "everything", "nothing"
 _TRIALS = (
     RowField("trial", Quantity.COUNT),
-    RowField("kept off"),
+    RowField("kept off", width=12),
     RowField("verdict", tone=lambda value: _TONES.get(str(value), "muted")),
     RowField("value", Quantity.PLAIN, missing=""),
+    RowField("time", Quantity.TIME, missing=""),
     RowField("note"),
-    RowField("time", Quantity.TIME),
 )
 
 
@@ -94,53 +93,55 @@ def trials(folder: Path, units: Units) -> Table:
         raise QueryError(str(error)) from error
     if state is None:
         raise QueryError(f"{folder} holds no bisection: {STATE} is missing")
-    rows = [
+    return trial_table(state, units=units)
+
+
+def trial_table(
+    state: BisectState,
+    bound: Bound | None = None,
+    trying: Trying | None = None,
+    units: Units = AUTOMATIC,
+) -> Table:
+    """Return one row per trial, the running one last.
+
+    Args:
+        state: the trials so far
+        bound: the requirement, which has the unit of the values; None if unknown
+        trying: the running trial
+        units: of times
+    """
+    total = len(state.candidates)
+    rows: list[tuple[object, ...]] = [
         (
             number,
-            _out(one.count, len(state.candidates)),
-            _verdict(one.holds),
+            _out(one.count, total),
+            "holds" if one.holds else "does not hold",
             one.value,
-            one.words,
             one.seconds * NS_PER_S,
+            one.words,
         )
         for number, one in enumerate(state.trials, 1)
     ]
-    return row_table(_TRIALS, rows, "trials", keys=[row[0] for row in rows], units=units)
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
-
-
-def trial_table(state: BisectState, bound: Bound, trying: Trying | None = None) -> Table:
-    """Return one row per trial, the running one last."""
-    trials = state.trials
-    total = len(state.candidates)
-    counts = [one.count for one in trials]
-    words = [_verdict(one.holds) for one in trials]
-    values = [value_of(one, bound).removeprefix(f"{bound.metric} ") for one in trials]
-    times: list[float | None] = [one.seconds * NS_PER_S for one in trials]
     if trying is not None:
-        counts.append(len(numbers_of(trying.removed)))
-        words.append("trying")
-        values.append("")
-        times.append(None)
-    numbers = list(range(1, len(counts) + 1))
-    return Table(
-        (
-            number_column("trial", numbers, Quantity.COUNT),
-            replace(
-                text_column("excluded", [_out(one, total) for one in counts], width=12),
-                key="kept_off",
-            ),
-            badge_column("verdict", words, tone=lambda value: _TONES.get(str(value), "muted")),
-            text_column(bound.metric if bound.requirement is not None else "partitions", values),
-            number_column("time", times, Quantity.TIME, missing=""),
-        ),
-        len(numbers),
-        keys=numbers,
-        noun="trials",
-    )
+        removed = _out(len(numbers_of(trying.removed)), total)
+        rows.append((len(rows) + 1, removed, "trying", None, None, ""))
+    found = row_table(_TRIALS, rows, "trials", keys=[row[0] for row in rows], units=units)
+    return found if bound is None else _in_unit(found, bound)
+
+
+def _in_unit(table: Table, bound: Bound) -> Table:
+    """Return a table of trials whose values have the unit of the bound."""
+
+    def text(value: object) -> str:
+        return "" if value is None else bound.shown(as_number(value)).removeprefix(prefix)
+
+    prefix = f"{bound.metric} "
+    title = bound.metric if bound.requirement is not None else "partitions"
+    columns = [
+        replace(one, title=title, text=text, key=one.id) if one.id == "value" else one
+        for one in table.columns
+    ]
+    return replace(table, columns=tuple(columns))
 
 
 def _out(count: int, total: int) -> str:

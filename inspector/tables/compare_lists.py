@@ -25,7 +25,6 @@ from inspector.compare.weighing import time_verdict
 from inspector.files.session import Session
 from inspector.profile.operator_columns import TRACING
 from inspector.tables.compare import (
-    MS,
     CompareLink,
     difference_column,
     letters_of,
@@ -37,7 +36,7 @@ from inspector.tables.figures import Figure, figure_column
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity, choose_unit, column_formatter
+from inspector.units import NS_PER_MS, Quantity, choose_unit, column_formatter
 from schema.backends import BACKENDS
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
@@ -218,7 +217,9 @@ def _fate(one: PartitionChange) -> str:
 def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
     ordered = sorted(rows, key=lambda one: -_largest(one, len(letters)))
     known = [abs(value) for one in ordered for value in one.ms if value is not None]
-    unit = choose_unit(Quantity.TIME, max(known, default=0.0) * MS)  # one for what is compared
+    unit = choose_unit(
+        Quantity.TIME, max(known, default=0.0) * NS_PER_MS
+    )  # one for what is compared
     columns = [text_column("name", [one.name for one in ordered], width=28)]
     for number, letter in enumerate(letters):
         values = [None if one.ms[number] is None else _ns(one.ms[number]) for one in ordered]
@@ -227,7 +228,7 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
         columns.append(replace(column, least=np.array(ticks, np.float64)))
     for number in range(1, len(letters)):
         changes = [one.difference(number) for one in ordered]
-        values = [None if change is None else change * MS for change in changes]
+        values = [None if change is None else change * NS_PER_MS for change in changes]
         title = f"{letters[number]} − {letters[0]}"
         columns.append(number_column(title, values, Quantity.TIME, unit=unit, missing=""))
     columns.append(text_column("note", [one.note for one in ordered], width=24))
@@ -251,19 +252,26 @@ def time_bars(
     changes = [(one, change) for one, change in known if change]
     changes.sort(key=lambda pair: -abs(pair[1]))
     largest = abs(changes[0][1]) if changes else 0.0
-    unit = choose_unit(Quantity.TIME, largest * MS)
-    words = column_formatter(Quantity.TIME, unit, largest * MS)
+    unit = choose_unit(Quantity.TIME, largest * NS_PER_MS)
+    words = column_formatter(Quantity.TIME, unit, largest * NS_PER_MS)
     bars: list[tuple[str, float, str, str]] = []
     for one, change in changes[:_MOST_BARS]:
         sign = "+" if change > 0 else "−"
         small = not real or abs(change) < largest * _SMALL
         tone = "muted" if small or one.name == TRACING else "bad" if change > 0 else "good"
-        bars.append((one.name, change * MS, f"{sign}{words(abs(change) * MS)} {unit.symbol}", tone))
+        bars.append(
+            (
+                one.name,
+                change * NS_PER_MS,
+                f"{sign}{words(abs(change) * NS_PER_MS)} {unit.symbol}",
+                tone,
+            )
+        )
     return tuple(bars)
 
 
 def _ns(value: float | None) -> float | None:
-    return None if value is None else value * MS
+    return None if value is None else value * NS_PER_MS
 
 
 def _largest(one: TimeRow, count: int) -> float:

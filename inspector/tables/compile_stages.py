@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from inspector.jobs.messages import Ended, Outcome, StageProgress
+from inspector.recipes.compile_job import REPORT
+from inspector.tables.reports import table_of_report
 from inspector.tables.rows import RowField, ns, row_table
+from inspector.tables.selection import Units
 from inspector.tables.table import Table, Total, badge_column, number_column, text_column
 from inspector.units import NS_PER_S, Quantity
 
@@ -53,6 +57,15 @@ def compile_table(stages: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row per stage of a finished compile, from its report."""
     rows = [(one["stage"], one["method"], ns(one["time_ms"]), one["nodes"]) for one in stages]
     return row_table(_FIELDS, rows, "stages", keys=[row[:2] for row in rows])
+
+
+def compile_stages(folder: Path, _units: Units) -> Table:
+    """Return the stages in the report of a compile.
+
+    Raises: FormatError for a folder without one; OSError
+    """
+    what = "the report of a compile"
+    return table_of_report(folder, REPORT, what, lambda report: compile_table(report["stages"]))
 
 
 def _count(nodes: int | None) -> str:

@@ -8,7 +8,6 @@ from pathlib import PurePath
 from inspector.files.facts import facts_text, file_facts
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import LoadedFile, Session
-from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, Table, badge_column, number_column, text_column
 from inspector.units import Quantity, as_number, format_quantity
@@ -32,37 +31,32 @@ _TONES = {
 }
 
 
-def file_table(session: Session, size_unit: str = "auto") -> Table:
-    """Return name and size of each file; hovering shows format and folder; keyed by path."""
+def file_table(session: Session) -> Table:
+    """Return name, kind and size of each file, and short facts; keyed by path.
+
+    Each size has its own unit, since traces are a thousand times smaller than programs. Hovering
+    shows format and folder.
+    """
     files = session.files
     names = {file.path: PurePath(file.path).name for file in files}
     about = {file.path: f"{file.path}\n{_kind(file)}" for file in files}
+    paths = [file.path for file in files]
     name = Column(
         "file",
-        [file.path for file in files],
+        paths,
         text=lambda path: names[str(path)],
         exact=lambda path: about[str(path)],
         mono=True,
     )
-    sizes = [file.size for file in files]
-    size = number_column("size", sizes, Quantity.SIZE, unit=size_unit)
-    each = replace(size, text=_own_unit)
-    return Table((name, each), len(files), keys=[file.path for file in files], noun="files")
-
-
-def file_facts_table(session: Session) -> Table:
-    """Return name, kind and size of each file, and short facts."""
-    rows = [
-        (PurePath(one.path).name, one.kind, one.size, facts_text(file_facts(session, one.artifact)))
-        for one in session.files
-    ]
-    fields = (
-        RowField("file", mono=True),
-        RowField("kind"),
-        RowField("size", Quantity.SIZE),
-        RowField("facts"),
+    size = number_column("size", [file.size for file in files], Quantity.SIZE)
+    facts = [facts_text(file_facts(session, file.artifact)) for file in files]
+    columns = (
+        name,
+        text_column("kind", [file.kind for file in files]),
+        replace(size, text=_own_unit, unit=""),
+        text_column("facts", facts),
     )
-    return row_table(fields, rows, "files", keys=[one.path for one in session.files])
+    return Table(columns, len(files), keys=paths, noun="files")
 
 
 def _own_unit(value: object) -> str:
@@ -105,7 +99,7 @@ def kind_label(kind: str) -> str:
 
 def files(session: Session, _units: Units) -> Table:
     """Return the files of a session."""
-    return file_facts_table(session)
+    return file_table(session)
 
 
 def issues(session: Session, _units: Units) -> Table:

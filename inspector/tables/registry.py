@@ -39,6 +39,7 @@ class TableEntry:
         subject: arguments of the function: (session, units), (session, method, units),
             (sessions, method, units) or (path, units)
         ranged: whether it is of a range of time, the last argument
+        computed: whether a worker computes it, which takes seconds
     """
 
     name: str
@@ -46,6 +47,7 @@ class TableEntry:
     maker: str
     subject: TableSubject = TableSubject.METHOD
     ranged: bool = False
+    computed: bool = False
 
 
 TABLES: dict[str, TableEntry] = {
@@ -61,6 +63,13 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("constants", "a constant of a delegate", "partitions:delegate_constants"),
         TableEntry("memory", "a value of the memory plan", "memory:planned_values"),
         TableEntry("measured-memory", "a phase of a run, its resident memory", "memory:measured"),
+        TableEntry(
+            "planners", "a plan of the memory by a planner", "computed:planners", computed=True
+        ),
+        TableEntry("gap", "an output, its numeric gap", "computed:gap", computed=True),
+        TableEntry(
+            "call-gaps", "a call of a sequence, its gap", "computed:call_gaps", computed=True
+        ),
         TableEntry("roofline", "an operator at its limit", "roofline:operators_at_limits"),
         TableEntry("source", "a source line, its nodes and time", "source_lines:source_tree"),
         TableEntry("nodes", "a node of the compiled graph", "graph:nodes"),
@@ -89,6 +98,12 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("size-kinds", "a kind of part", "size:kinds", TableSubject.SESSION),
         TableEntry("check", "two files that belong together", "check:check", TableSubject.SESSION),
         TableEntry("stages", "a stage of the compile", "stage_steps:stages", TableSubject.SESSION),
+        TableEntry(
+            "stage-nodes",
+            "a node that a stage changed",
+            "stage_steps:stage_nodes",
+            TableSubject.SESSION,
+        ),
         TableEntry("findings", "a finding", "findings:finding_table", TableSubject.SESSION),
         TableEntry("next-steps", "an action", "next_steps:next_step_table", TableSubject.SESSION),
         TableEntry(
@@ -96,6 +111,12 @@ TABLES: dict[str, TableEntry] = {
         ),
         TableEntry("files", "a file", "files:files", TableSubject.SESSION),
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
+        TableEntry(
+            "compile-stages",
+            "a stage, its time",
+            "compile_stages:compile_stages",
+            TableSubject.FOLDER,
+        ),
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
         TableEntry("thread-times", "a number of threads", "runs:thread_times", TableSubject.FOLDER),
         TableEntry("calls", "a call of a sequence or text", "calls:calls", TableSubject.FOLDER),

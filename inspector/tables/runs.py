@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inspector.compare.statistics import ALIKE
 from inspector.jobs.executing import REPORT
 from inspector.jobs.messages import Expected
+from inspector.tables.reports import table_of_report
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
@@ -22,12 +23,10 @@ from inspector.units import (
     format_estimate,
     format_share,
 )
-from schema.errors import FormatError
-from schema.objects.codec import read_json
 from schema.objects.plural import plural
 from schema.origins import ValueOrigin
 
-_LARGEST = 1 << 26  # bytes of a report
+_WHAT = "the report of a run"
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
 _NAMES = {
     "mean": "mean of the steady runs",
@@ -145,7 +144,7 @@ def thread_times(folder: Path, _units: Units) -> Table:
 
     Raises: FormatError for a folder without one; OSError
     """
-    return _reported(folder, threads_table)
+    return table_of_report(folder, REPORT, _WHAT, threads_table)
 
 
 def run_times(folder: Path, _units: Units) -> Table:
@@ -153,16 +152,7 @@ def run_times(folder: Path, _units: Units) -> Table:
 
     Raises: FormatError for a folder without one; OSError
     """
-    return _reported(folder, times_table)
-
-
-def _reported(folder: Path, table: Callable[[Mapping[str, Any]], Table]) -> Table:
-    path = folder / REPORT if folder.is_dir() else folder
-    report = read_json(path, "the report of a run", _LARGEST)
-    try:
-        return table(report)
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError("the report of a run", repr(error), file=str(path)) from error
+    return table_of_report(folder, REPORT, _WHAT, times_table)
 
 
 def cases_table(report: Mapping[str, Any]) -> Table:

@@ -16,7 +16,6 @@ from inspector.tables.table import (
     Column,
     Table,
     Total,
-    badge_column,
     number_column,
     text_column,
 )
@@ -26,6 +25,14 @@ from schema.objects.plural import plural
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4
 _TONES = {"added": "good", "removed": "bad", "replaced": "accent", "delegated": "accent"}
+_NODES = (
+    RowField("change", tone=lambda value: _TONES.get(str(value), "")),
+    RowField("before", mono=True),
+    RowField("after", mono=True),
+    RowField("operator"),
+    RowField("value"),
+    RowField("source", mono=True),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,27 +123,39 @@ def node_table(steps: Steps, number: int, which: str) -> Table:
 
     A key is the node in the compiled graph, followed through the stages in between.
     """
+    found = list(_cells(steps, number, which))
+    keys = [key or ("row", at) for at, (key, _) in enumerate(found)]
+    return row_table(_NODES, [cells for _, cells in found], "nodes", keys=keys)
+
+
+def stage_nodes(session: Session, _units: Units) -> Table:
+    """Return the nodes that each stage of the compile added, removed or replaced.
+
+    Raises: QueryError where no stages are recorded
+    """
+    log, steps = _recorded(session), steps_of(session)
+    rows: list[tuple[object, ...]] = []
+    keys: list[object] = []
+    for number, step in enumerate(log.steps):
+        for key, cells in _cells(steps, number, CHANGED) if step.change is not None else ():
+            rows.append((step.stage, step.method, *cells))
+            keys.append(key or ("row", len(rows)))
+    return row_table((RowField("stage"), RowField("method"), *_NODES), rows, "nodes", keys=keys)
+
+
+def _cells(
+    steps: Steps, number: int, which: str
+) -> Iterator[tuple[Selection | None, tuple[str, ...]]]:
+    """Yield the key and the cells of the nodes of a stage."""
     log = steps.log
     assert log is not None
     step = log.steps[number]
     old, new = _by_name(log, step.before), _by_name(log, step.after)
-    rows = list(_rows(step, new, which))
-    source = [_first(row, old, new) for row in rows]
-    return Table(
-        (
-            badge_column(
-                "change", [row.what for row in rows], tone=lambda v: _TONES.get(str(v), "")
-            ),
-            text_column("before", [_names(row.before) for row in rows], mono=True),
-            text_column("after", [_names(row.after) for row in rows], mono=True),
-            text_column("operator", [_operators(row, old, new) for row in rows]),
-            text_column("value", [one.value if one else "" for one in source]),
-            text_column("source", [one.source if one else "" for one in source], mono=True),
-        ),
-        len(rows),
-        keys=[_key(steps, number, row) or ("row", at) for at, row in enumerate(rows)],
-        noun="nodes",
-    )
+    for row in _rows(step, new, which):
+        first = _first(row, old, new)
+        more = (first.value, first.source) if first else ("", "")
+        names = (_names(row.before), _names(row.after), _operators(row, old, new))
+        yield _key(steps, number, row), (row.what, *names, *more)
 
 
 def _by_name(log: StageLog, graph: int | None) -> dict[str, StageNode]:
@@ -236,7 +255,11 @@ def stages(session: Session, _units: Units) -> Table:
 
     Raises: QueryError where none are recorded
     """
+    return step_table(_recorded(session))
+
+
+def _recorded(session: Session) -> StageLog:
     found = session_stages(session)
     if found.log is None:
         raise QueryError(f"no compile stages: {found.why}")
-    return step_table(found.log)
+    return found.log

@@ -12,6 +12,7 @@ import pytest
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.stages import StagesPane
+from inspector import table
 from inspector.files.load import load_session
 from inspector.files.stage_log import STAGES, StageChange, StageLog, StageNode, Step, changed
 from inspector.graph.model_graph import COMPILED, model_graph
@@ -82,6 +83,19 @@ def test_tables_tell_what_each_stage_did(folder: Path) -> None:
     assert node_table(steps, 3, ALL).length == count + 1
     assert node_table(steps, 2, CHANGED).length == 0
     assert node_table(steps, 4, ALL).length == 0
+
+
+def test_nodes_of_all_stages_are_one_table(folder: Path) -> None:
+    steps = steps_of(load_session([str(folder)]))
+    assert steps.log is not None
+    frame = table(folder, "stage-nodes", dataframe=True)
+    found = {
+        stage: len(frame[frame["stage"] == stage]) for stage in ("edge", "pass Nothing", "emit")
+    }
+    count = node_table(steps, 1, CHANGED).length
+    assert found == {"edge": count, "pass Nothing": 0, "emit": 0}
+    only = table(folder, "stage-nodes", filter="extra", columns="stage,change,after")
+    assert only.dataframe().values.tolist() == [["pass Clone", "added", "extra"]]
 
 
 def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:

@@ -70,6 +70,8 @@ def test_tables_of_any_session_are_made_or_refused_in_a_sentence(
         lambda names, reading, *, strict: once(tuple(names), reading, strict),
     )
     for name, entry in TABLES.items():
+        if entry.computed:  # in a worker, see below
+            continue
         files = (path, FOLDER) if entry.subject is TableSubject.SESSIONS else (path,)
         answer = run("table", name, *files, "--top", "20", "--format", "json")
         assert answer.code in (0, 2), answer.err
@@ -196,8 +198,8 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
             "kept_off": "2 of 3",
             "verdict": "holds",
             "value": 0.5,
-            "note": "well",
             "time": 1_500_000_000.0,
+            "note": "well",
         }
     ]
     (tmp_path / "bisect.json").write_text("{}", "utf-8")

@@ -94,7 +94,7 @@ def test_tensor_meta_unreadable_leaves_the_value_and_an_issue(bad: Any) -> None:
     found = read_tree(program_tree(graph(tensor_values={"t": bad, "u": tensor_meta(1)})))
     assert found.graph.values["t"].tensor is None
     assert found.graph.values["u"].tensor is not None
-    assert "1 tensors" in found.issues[0].message
+    assert "1 tensor" in found.issues[0].message
 
 
 def test_symbols_and_numbers_are_told_apart() -> None:
@@ -223,7 +223,7 @@ def test_program_rewritten_by_memory_planning_is_flagged() -> None:
 def test_node_unreadable_leaves_the_others_and_an_issue(bad: Any) -> None:
     found = read_tree(program_tree({**graph(), "nodes": [bad, node("good", ADD)]}))
     assert [call.name for call in found.graph.calls()] == ["good"]
-    assert "1 nodes" in found.issues[0].message
+    assert "1 node" in found.issues[0].message
 
 
 def test_nodes_of_one_name_are_renamed_with_an_issue() -> None:
