@@ -68,6 +68,7 @@ class Backend:
         quantizer: a function that returns a PT2E quantizer and its configurations by mode
         stock_quantizer: the class of the ``executorch`` package, below its root
         recipes: class of the provider of export recipes
+        rule_meta: key of the rules that the partitioner of the stock package notes at a node
         border_moves: a function from a program to the inputs and results that are transposed
         executor: class of the runtime's backend
         keeper: a function from compile specs and a folder to specs with which the vendor's tools
@@ -102,6 +103,7 @@ class Backend:
     quantizer: str = ""
     stock_quantizer: str = ""
     recipes: str = ""
+    rule_meta: str = ""
     border_moves: str = ""
     executor: str = ""
     keeper: str = ""
@@ -145,6 +147,7 @@ _XNNPACK = Backend(
     quantizer=f"{_C}xnnpack.quantizer:quantizer_and_configs",
     stock_quantizer="backends.xnnpack.quantizer.xnnpack_quantizer:XNNPACKQuantizer",
     recipes="compiler.compat.xnnpack.recipes:XNNPACKRecipeProvider",
+    rule_meta="xnn_partitioner_config",
     border_moves=f"{_C}xnnpack.placement:border_moves",
     executor="runtime.backends.xnnpack:XnnpackBackend",
     has_engines=True,
@@ -264,7 +267,7 @@ _ENTRIES = (  # marks are looked up in this order
         colour=3,
         decoder=f"{_P}qnn:decode_payload",
         marks=((0, b"\xcd\xab\x78\x56"), (0, b"\xcd\xab\x34\x12")),
-        default_spec_reader=f"{_SPECS}qnn_options",
+        default_spec_reader=f"{_P}settings.options:qnn_options",
         logs_cycles=True,
         # as in aten_relu_default:OpId_3 (cycles)
         event_names=r"(?P<node>.+):OpId_\d+(?: \(\w+\))?",

@@ -1,12 +1,13 @@
 """Only the table of traits names a backend.
 
-The rule, for code: identifiers, imported modules and strings, in lower case and without ``_``, must
-not contain the id of a backend, its short name or the class of a partitioner; a string must not be
-the alias of one. Docstrings and comments may name backends, since they explain.
+The rule, for code: identifiers, imported modules and strings, in lower case and without ``_`` and
+``-``, must not contain the id of a backend, its short name, a stem of it or the class of a
+partitioner; a string must not be the alias of one. Docstrings and comments may name backends, since
+they explain.
 
-Free are: the tables; the folders that an entry names, or that have a file it names, and folders
-called as a backend; ``compat`` and what ports scripts, whose names are those of the stock package;
-the window's recorded samples. Short names that mean something else, too, are not looked for.
+Free are: the tables; the folders and files that an entry names, or that are called as a backend;
+``compat`` and what ports scripts, whose names are those of the stock package; the window's recorded
+samples. Short names that mean something else, too, are not looked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ TABLES = (ROOT / "schema/backends.py", ROOT / "schema/vendors/table.py")
 ORDINARY = {  # short names that are words of torch, of Python or of English
     "arm", "cuda", "demo", "enn", "example", "executor", "metal", "mlx", "mps", "native", "neutron"
 }  # fmt: skip
+STEMS = {"xnn", "qualcomm", "hexagon"}  # as in vendors' files and metadata
 # The documented method that returns what one backend attaches to its events.
 DOCUMENTED = ("vgfneuralstatistics", "vgfstatistics")
 
@@ -61,6 +63,9 @@ def test_only_the_table_names_a_backend_sees_what_it_looks_for() -> None:
     words = _words()
     assert {"xnnpackbackend", "xnnpack", "vulkan", "qnn", "openvino", "mpsbackend"} <= words
     assert words.isdisjoint(ORDINARY)
+    checked = {str(path.relative_to(ROOT)) for path in _checked()}
+    assert {"inspector/roofline/rows.py", "runtime/backends/graph/engine.py"} <= checked
+    assert "inspector/roofline/payload_nodes.py" not in checked
     code = ast.parse('"""XNNPACK."""\nfrom a.xnnpack import b\nx = f"to {b} XNNPACK"\n')
     assert [text for _, text in _code(code) if "xnnpack" in _plain(text)] == [
         "a.xnnpack",
@@ -81,11 +86,11 @@ def _words() -> set[str]:
     ids = {backend.id for backend in BACKENDS.values()}
     names = {backend.name for backend in BACKENDS.values()}
     classes = {one.class_name for one in partitioners()}
-    return {_plain(word) for word in ids | names | classes} - ORDINARY
+    return {_plain(word) for word in ids | names | classes | STEMS} - ORDINARY
 
 
 def _plain(text: str) -> str:
-    return text.lower().replace("_", "")
+    return text.lower().replace("_", "").replace("-", "")
 
 
 def _places(backend: object) -> Iterator[str]:
@@ -99,25 +104,28 @@ def _places(backend: object) -> Iterator[str]:
 
 
 def _own() -> set[Path]:
-    """Return the folders that entries name, or that have the files they name."""
+    """Return the folders and files that entries name."""
     places = {p.partition(":")[0] for one in BACKENDS.values() for p in _places(one)}
     places |= {one.make.partition(":")[0] for one in VENDORS if one.make}
     paths = {ROOT / place.replace(".", "/") for place in places}
-    return {path if path.is_dir() else path.parent for path in paths}
+    return {path if path.is_dir() else path.with_suffix(".py") for path in paths}
 
 
 def _checked() -> Iterator[Path]:
     own = _own()
-    names = {folder.name for folder in own} & {_plain(one.name) for one in BACKENDS.values()}
+    names = {path.stem for path in own} & {_plain(one.name) for one in BACKENDS.values()}
+    called = names - ORDINARY
     compat = ("compiler/compat/", "compiler/llm/compat/", "inspector/compat/", "runtime/compat/")
     free = ("devtools_app/sample_data/", *compat)
     for path in tracked_files():
         relative = path.relative_to(ROOT)
         if path.suffix != ".py" or relative.parts[0] not in PACKAGES or path in TABLES:
             continue
-        if str(relative).startswith(free) or names & set(relative.parts):
+        if str(relative).startswith(free) or names & {*relative.parts}:
             continue
-        if own.isdisjoint(path.parents):
+        if path.stem.split("_")[0] in called:
+            continue
+        if own.isdisjoint({path, *path.parents}):
             yield path
 
 

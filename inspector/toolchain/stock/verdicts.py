@@ -10,6 +10,7 @@ from typing import Any
 from compiler.partition.logged_reasons import LoggedReason
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, source_line, unit_of
 from inspector.toolchain.stock.rules import TAG, by_operator
+from schema.backends import backend_of
 from schema.objects.plural import plural
 
 Verdict = dict[str, Any]  # members as in the record
@@ -51,7 +52,8 @@ def judge(
             words = (
                 f"one of {plural(sizes[tag], 'node')} of partition {tag}, which goes to {backend}"
             )
-            rule = ", ".join(dict.fromkeys(node.meta.get("xnn_partitioner_config") or ())) or who
+            noted = node.meta.get(backend_of(backend).rule_meta) or ()
+            rule = ", ".join(dict.fromkeys(noted)) or who
             found.append(_made(node, path, who, (rule, "delegated", words), backend, str(tag)))
             continue
         why = _why_not(unit, partitioner, listener) or _counted(unit, who, kinds, taken)

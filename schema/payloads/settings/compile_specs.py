@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from schema.backends import backend_of, resolve
 from schema.errors import FormatError
-from schema.payloads.settings.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
+from schema.payloads.settings.options import SAMSUNG_OPTIONS, read_options
 from schema.payloads.vulkan.tables import LAYOUT, STORAGE
 
 _MAX_BYTES = 1 << 20
@@ -129,11 +129,3 @@ DEMO: dict[str, Reader] = {"max_value": _number(1)}
 SAMSUNG: dict[str, Reader] = {
     "enn_compile_options": lambda value: read_options(SAMSUNG_OPTIONS, value)
 }
-
-
-def qnn_options(value: bytes) -> object:
-    """Return the options of QNN, which are the value of any key.
-
-    Raises: FormatError if they are damaged
-    """
-    return read_options(QNN_OPTIONS, value)

@@ -99,6 +99,14 @@ def _flatten(options: Mapping[str, Any], prefix: str, found: dict[str, object]) 
             found[prefix + name] = _NAMES[name].get(item, item) if name in _NAMES else item
 
 
+def qnn_options(value: bytes) -> dict[str, object]:
+    """Return the options of QNN, which are the value of any key.
+
+    Raises: FormatError if they are damaged
+    """
+    return read_options(QNN_OPTIONS, value)
+
+
 def qnn_facts(specs: CompileSpecs) -> dict[str, object]:
     """Return the options of the QNN compile specs; empty if they cannot be read."""
     return _facts(QNN_OPTIONS, specs)
