@@ -132,7 +132,7 @@ def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
 
 
 def create_of_vendor(function: str, vendor: Any, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return what a function of the vendors' room creates.
+    """Return the object that a function of the vendors' room creates.
 
     Raises: UnknownNameError if the vendor's compiler is not here, or refuses the options
     """

@@ -288,7 +288,7 @@ def format_elapsed(seconds: float, decimals: int = 0) -> str:
 
 
 def format_estimate(seconds: float) -> str:
-    """Return what something takes to two digits, from a hundred seconds on in minutes."""
+    """Return a duration to two digits, from a hundred seconds on in minutes."""
     if seconds < 99.5:
         return format_elapsed(seconds, 0 if seconds >= 10 else 1)
     return f"{seconds / 60:,.0f} min"
@@ -320,7 +320,7 @@ def format_total(times_ns: Sequence[float], ticks_ns: Sequence[float], choice: s
 
 
 def bound_of_total(total_ns: float, ticks_ns: Sequence[float]) -> float:
-    """Return what a sum below one tick of its clocks is known to be less than, else 0."""
+    """Return the upper bound of a sum below one tick of its clocks, else 0."""
     return sum(ticks_ns) if 0 <= total_ns < max(ticks_ns, default=0.0) else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the tools for Ethos-U leave beside a payload: the TOSA graph, and tables of estimates.
+"""Files of the tools for Ethos-U beside a payload: the TOSA graph, and tables of estimates.
 
 Source: backends/arm/common/arm_compile_spec.py (keys), backends/arm/arm_vela.py
 """

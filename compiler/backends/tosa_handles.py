@@ -1,7 +1,7 @@
 """Debug handles of the operators of a TOSA graph, and of the same graph in another format.
 
 Arm's visitors write each operator for one node of the program, which has the handle of the node
-that it stands in for. What a converter makes of the graph is matched by structure: an operator is
+that it stands in for. The converted graph is matched by structure: an operator is
 the one with the same kind, attributes and constants on the same operands.
 """
 
@@ -38,7 +38,7 @@ _STRUCTURAL = ("axis", "dilation", "kernel", "out_pad", "pad", "perms", "stride"
 
 @dataclass(slots=True)
 class WrittenTosa:
-    """What Arm's visitors have written.
+    """The graph that Arm's visitors have written.
 
     Attributes:
         handles: debug handles by the name of an operator's first result
@@ -130,7 +130,7 @@ def _unique(names: Mapping[str, str], others: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Digests:
-    """What a node computes.
+    """The computation of a node.
 
     Attributes:
         whole: with all that its operands are computed from
@@ -142,7 +142,7 @@ class _Digests:
 
 
 def _structure(payload: Payload) -> dict[str, _Digests]:
-    """Return digests of what each node computes, by its name."""
+    """Return digests of the computation of each node, by its name."""
     graph = payload.graph
     if graph is None:
         return {}

@@ -1,4 +1,4 @@
-"""What the tools for VGF leave beside a payload: the TOSA graph that it was made from."""
+"""Files of the tools for VGF beside a payload: the TOSA graph that it was made from."""
 
 from __future__ import annotations
 

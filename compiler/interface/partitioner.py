@@ -44,7 +44,7 @@ class Partitioner(ABC):
         self._spec = spec
 
     def __call__(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Return what ``partition`` returns."""
+        """Return the result of ``partition``."""
         return self.partition(exported_program)
 
     @property

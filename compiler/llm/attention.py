@@ -234,7 +234,7 @@ class Attend(nn.Module):
 
     @override
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, place: CallPositions) -> Tensor:
-        """Return what is attended to.
+        """Return the attention output.
 
         Shapes: query, result: [1, tokens, heads, size]; keys, values: [1, tokens, groups, size]
         """

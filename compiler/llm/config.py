@@ -104,7 +104,7 @@ class ExportConfig:
 
 @dataclass(frozen=True, slots=True)
 class DebugConfig:
-    """What else is written.
+    """Further output files.
 
     Attributes:
         profile_path: a page with the stages of the export as a flame graph, and its delegation
@@ -167,7 +167,7 @@ class LlmConfig:
     backend: BackendConfig = field(default_factory=BackendConfig)
 
     def __post_init__(self) -> None:
-        """Check what the types do not express.
+        """Check constraints that the types do not express.
 
         Raises: LlmConfigError
         """

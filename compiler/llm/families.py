@@ -20,7 +20,7 @@ PARAMS = "base.params"
 
 
 def _common(found: Json) -> dict[str, Any]:
-    """Return what all families of decoders name alike."""
+    """Return the fields that all families of decoders share."""
     sizes = {
         "dim": found["hidden_size"],
         "n_layers": found["num_hidden_layers"],
@@ -259,7 +259,7 @@ def sizes_of_params(model_class: str, params: Json) -> Sizes:
 
 
 def _shape(family: str) -> dict[str, Any]:
-    """Return what distinguishes a family from Llama."""
+    """Return the differences of a family from Llama."""
     if family == "qwen2":
         return {"attention_qkv_bias": True, "norm_eps": 1e-6, "rope_theta": 1e6}
     if family == "qwen3":

@@ -24,7 +24,7 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class BuiltModel:
-    """A module and what is known of it.
+    """A module and its known facts.
 
     Attributes:
         module: in evaluation mode

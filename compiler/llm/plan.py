@@ -30,7 +30,7 @@ class LengthPlan:
 
 @dataclass(frozen=True)
 class ModelShape:
-    """What counts of the sizes of a model.
+    """The sizes of a model that count.
 
     Attributes:
         linear: parameters of linear layers

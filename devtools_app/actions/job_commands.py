@@ -1,4 +1,4 @@
-"""What the Jobs panel does with a job: again, open, copy as command, clean, bug report."""
+"""Actions of the Jobs panel on a job: again, open, copy as command, clean, bug report."""
 
 from __future__ import annotations
 

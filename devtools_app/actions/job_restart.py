@@ -1,4 +1,4 @@
-"""Starts a job of the history again, with what it was started with."""
+"""Starts a job of the history again, with the same request."""
 
 from __future__ import annotations
 

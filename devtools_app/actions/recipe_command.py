@@ -172,7 +172,7 @@ class RecipeCommand:
         self._jobs.recompiling.answer()
 
     def _is_watched(self) -> bool:
-        """Return whether the user still looks at what was there at the start."""
+        """Return whether the user still looks at the session of the start."""
         return (self._store.state.current, self._store.state.view) == self._left
 
     def _compare(self, found: RecompileJob) -> None:

@@ -43,7 +43,7 @@ _TITLE = "Anonymised copy of the workspace"
 
 
 class ColleagueDialog(QDialog):
-    """Lists what the copy has and lacks, asks for a folder, and writes it in a thread."""
+    """Lists contents and omitted parts of the copy, asks for a folder, writes it in a thread."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ColleagueDialog(QDialog):
 
     @property
     def outcome(self) -> str:
-        """Return what was reported last."""
+        """Return the last message."""
         return self._result.text()
 
     @property

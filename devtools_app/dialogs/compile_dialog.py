@@ -82,7 +82,7 @@ class CompileDialog(QDialog):
         return self._sentence
 
     def problem_of(self, path: str) -> str:
-        """Return what is shown to be wrong with a field, may be empty."""
+        """Return the error shown at a field, may be empty."""
         return self.fields.problem(path)
 
     def form(self) -> CompileForm:

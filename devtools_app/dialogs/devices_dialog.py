@@ -78,7 +78,7 @@ class DevicesDialog(QDialog):
 
     @property
     def outcome(self) -> str:
-        """Return what was reported last."""
+        """Return the last message."""
         return self._result.text()
 
     def device(self) -> Device:

@@ -82,7 +82,7 @@ class DiskDialog(QDialog):
 
     @property
     def outcome(self) -> str:
-        """Return what was reported last."""
+        """Return the last message."""
         return self._result.text()
 
     def chosen(self) -> list[WrittenFolder]:
@@ -165,5 +165,5 @@ def _written(place: Path) -> tuple[WrittenFolder, ...]:
 
 
 def _name(path: Path) -> str:
-    """Return the end of a path, with the variant that a run is of."""
+    """Return the end of a path, with the variant of a run."""
     return str(Path(*path.parts[-2:]))

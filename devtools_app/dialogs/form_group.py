@@ -14,7 +14,7 @@ _INDENT = 6
 
 
 class FormGroup(QWidget):
-    """Rows of label and field, with a line for what is wrong below each."""
+    """Rows of label and field, with a line for an error below each."""
 
     def __init__(self, theme: Theme, title: str, *, opened: bool) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class FormGroup(QWidget):
             self.form.addRow(label, whole)
 
     def show_problem(self, path: str, sentence: str) -> None:
-        """Show what is wrong with a field below it; open the group for it."""
+        """Show the error of a field below it; open the group for it."""
         label = self._problems[path]
         if sentence != label.text() or label.isHidden() != (not sentence):
             label.setText(sentence)
@@ -89,7 +89,7 @@ class FormGroup(QWidget):
                 self.open()
 
     def problem(self, path: str) -> str:
-        """Return what is shown to be wrong with a field."""
+        """Return the error shown at a field."""
         return self._problems[path].text()
 
     def set_count(self, count: int) -> None:

@@ -103,14 +103,14 @@ class GenerateFields(QWidget):
         self.tokenizer.setPlaceholderText(f"that of {name}" if name else _UNKNOWN)
 
     def check(self) -> bool:
-        """Show what is wrong beside the fields; return whether nothing is."""
+        """Show errors beside the fields; return whether there are none."""
         wrong = "" if self.prompt.toPlainText() else "Type a prompt."
         self._show_problem(self.prompt, wrong)
         wrong = wrong or self._check_tokenizer()
         return not wrong
 
     def problem(self, field: QWidget) -> str:
-        """Return what is shown to be wrong with the prompt or the tokenizer."""
+        """Return the error shown at the prompt or the tokenizer."""
         label = self._problems[field]
         return "" if label.isHidden() else label.text()
 
@@ -136,7 +136,7 @@ class GenerateFields(QWidget):
         self.edited.emit()
 
     def _show_draws(self) -> None:
-        """Offer what has an effect: without a temperature nothing is drawn."""
+        """Offer the effective options: without a temperature nothing is drawn."""
         for field in (self.top_p, self.seed):
             field.setEnabled(self.temperature.value() > 0)
 

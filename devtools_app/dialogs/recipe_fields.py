@@ -117,7 +117,7 @@ class RecipeFields(QScrollArea):
             widget.offer(known)
 
     def show_problems(self, problems: Mapping[str, str], *, ask: Collection[str] = ()) -> None:
-        """Show what is wrong with fields below them, as soon as the user has changed something.
+        """Show the errors of fields below them, as soon as the user has changed something.
 
         Args:
             problems: sentences by field
@@ -129,11 +129,11 @@ class RecipeFields(QScrollArea):
             self._show_problem(path, problems.get(path, "") if told else "")
 
     def forget_input(self) -> None:
-        """Forget what the user has changed: another recipe is shown."""
+        """Forget the changes of the user: another recipe is shown."""
         self._touched.clear()
 
     def problem(self, path: str) -> str:
-        """Return what is shown to be wrong with a field, may be empty."""
+        """Return the error shown at a field, may be empty."""
         return self._group_of(path).problem(path)
 
     def _show_problem(self, path: str, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The form of a sweep: fields with their values, what is done with each point, where to write."""
+"""The form of a sweep: fields with their values, the measurements of each point, where to write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_RUNS, _MOST_WORKERS = 10_000, 64
 
 @dataclass(frozen=True, slots=True)
 class SweepForm:
-    """What the form has.
+    """The content of the form.
 
     Attributes:
         grid: values of each field; empty where something is wrong
@@ -159,7 +159,7 @@ class AxisRow(QWidget):
 
 
 class SweepFields(QWidget):
-    """Rows of fields with values, and what is done with each point.
+    """Rows of fields with values, and the measurements of each point.
 
     Signals:
         edited(): something has changed
@@ -214,7 +214,7 @@ class SweepFields(QWidget):
         self.edited.emit()
 
     def form(self) -> SweepForm:
-        """Return what the form has."""
+        """Return the content of the form."""
         grid: dict[str, tuple[Any, ...]] = {}
         problem = "" if self.rows else "Add a field to vary."
         for row in self.rows:

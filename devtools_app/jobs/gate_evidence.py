@@ -31,13 +31,13 @@ _RUNS = "values for gates"  # of their own: their traces are compared, not opene
 
 
 class GateEvidence(QObject):
-    """Supplies what gates lack; results are in the state and in the follower of evaluations.
+    """Supplies the missing inputs of gates; results are in the state or among the evaluations.
 
     Signals:
         changed(): a step began, progressed or ended
 
     Attributes:
-        problems: what could not be computed, and why
+        problems: the inputs that could not be computed, and why
     """
 
     changed = Signal()
@@ -73,7 +73,7 @@ class GateEvidence(QObject):
 
     @property
     def words(self) -> str:
-        """Return what is being done, empty if nothing is."""
+        """Return the current activity, empty if idle."""
         if self._step is None:
             return ""
         found = self._follower.current

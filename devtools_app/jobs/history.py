@@ -128,7 +128,7 @@ class JobHistory(QObject):
 
         Args:
             kind: name in the table of jobs, or that of sweeps
-            subject: what it is of, in a few words
+            subject: its subject, in a few words
             request: dataclass or JSON
             target: folder or file it writes
             cancel: ends it

@@ -40,7 +40,7 @@ def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
 
 
 class Measurements(QObject):
-    """The measurements by the sessions they are of.
+    """The measurements by session.
 
     Attributes:
         follower: of the running or last measurement
@@ -83,7 +83,7 @@ class Measurements(QObject):
 
 
 class OutputErrorRuns(QObject):
-    """The errors of outputs by the sessions they are of, computed in the background.
+    """The errors of outputs by session, computed in the background.
 
     Attributes:
         follower: of the running or last computation

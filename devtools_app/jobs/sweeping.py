@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.experiments.sweeps.results import PointResult
     from inspector.jobs.messages import Outcome
 
-_EVERY = 0.25  # seconds between two reports of what is being done
+_EVERY = 0.25  # seconds between two reports of current activity
 _Lines = list[tuple[int, str, str]]
 
 
@@ -35,7 +35,7 @@ class SweepState:
         target: folder of its files
         total: number of points, 0 until they are known
         left: points that have not ended
-        at_work: what is being done
+        at_work: current activity
         seconds: since it was started
         cancelling: whether cancelling was requested
         outcome: None while it runs
@@ -56,7 +56,7 @@ class SweepState:
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """The sweep was cancelled; what is finished is kept."""
+    """The sweep was cancelled; finished points are kept."""
 
 
 class Sweeping(QObject):

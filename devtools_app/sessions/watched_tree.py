@@ -1,4 +1,4 @@
-"""What lies in the folders that sessions were opened from, to notice what is new in them."""
+"""The contents of the folders that sessions were opened from, to notice new files."""
 
 from __future__ import annotations
 

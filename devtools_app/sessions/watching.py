@@ -76,7 +76,7 @@ class Watcher(QObject):
             self._rewatch()
 
     def _list_trees(self) -> None:
-        """Remember what lies in the folders now; a folder that was known keeps its state."""
+        """Remember the current contents of the folders; a folder that was known keeps its state."""
         trees = self._trees if self._on else {}
         self._listed = {one: self._listed.get(one) or listing(one)[0] for one in trees}
 

@@ -66,7 +66,7 @@ class GarbageCollector(QObject):
         return found
 
     def thaw(self) -> None:
-        """Look at what was frozen as well, next time: a session was closed."""
+        """Include frozen objects in the next collection: a session was closed."""
         gc.unfreeze()
         self._thawed = True
 

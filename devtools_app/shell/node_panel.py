@@ -52,7 +52,7 @@ class FollowingPanel(QObject):
         self.showing = Showing.FOLLOWS if self._selected else Showing.ALWAYS
 
     def restore(self, showing: Showing) -> None:
-        """Restore what the user has decided."""
+        """Restore the choices of the user."""
         self.showing = showing
         if showing is Showing.FOLLOWS:
             self.arrange()

@@ -22,7 +22,7 @@ class Notices(QObject):
         Args:
             strip: shows the messages
             store: with the sessions
-            ask: handles what a message offers
+            ask: handles the offers of a message
             parent: that it lives as long as
         """
         super().__init__(parent)
@@ -57,7 +57,7 @@ class Notices(QObject):
         self._kept.pop(self._store.state.current, None)
 
     def _follow(self, old: State, new: State) -> None:
-        """Drop what has ended, and show the message of a session that came to the front."""
+        """Drop expired messages, and show the message of a session that came to the front."""
         before, now = ({one.id: one.session for one in each.sessions} for each in (old, new))
         ended = {
             key

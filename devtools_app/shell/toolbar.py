@@ -140,7 +140,7 @@ class TopBar(QToolBar):
 
     @property
     def overlay_choice(self) -> ToolbarCombo:
-        """Return the list of what colour means."""
+        """Return the list of meanings of colour."""
         return self._overlay
 
     def show_state(self, state: State) -> None:

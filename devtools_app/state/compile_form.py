@@ -69,7 +69,7 @@ class CompileForm:
         return self.is_python or self.job.toolchain == EXECUTORCH
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps it from being compiled, by field: a sentence each."""
+        """Return the errors that keep it from being compiled, by field: a sentence each."""
         sentences = problems_of(self.request())
         if problem := self._problem_of_folder():
             sentences[FOLDER] = problem
@@ -122,7 +122,7 @@ def _absolute(path: str) -> str:
 
 
 def problems_of(job: CompileJob) -> dict[str, str]:
-    """Return what keeps a recipe from being compiled, by field: a sentence each."""
+    """Return the errors that keep a recipe from being compiled, by field: a sentence each."""
     found: dict[str, str] = {}
     for one in (*source_problems(job), *job_problems(job)):
         found.setdefault(one.path, _sentence(one.sentence))

@@ -91,7 +91,7 @@ def _places(folder: Path, names: set[str], check: Callable[[], object]) -> dict[
 def _best(
     parent: tuple[str, ...], names: Iterable[str], places: Mapping[str, set[str]]
 ) -> str | None:
-    """Return the folder that is most like the one that files lay in, None between equal ones."""
+    """Return the folder most similar to the former one of the files, None if several are."""
     wanted = set(names)
     ranked = sorted(
         (

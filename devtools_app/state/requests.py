@@ -250,7 +250,7 @@ class StartSweep:
 
 
 class JobAction(str, Enum):
-    """What can be done with a job of the history."""
+    """Actions on a job of the history."""
 
     AGAIN = "again"
     OPEN = "open"

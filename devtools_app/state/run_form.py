@@ -336,7 +336,7 @@ def _holds_run(folder: str) -> bool:
 def run_form_from(content: object) -> RunForm:
     """Return the form in a JSON object; missing or invalid fields become defaults.
 
-    Method, case and folder are of the program that was run, not of the next one; which values are
+    Method, case and folder are those of the program that was run, not the next; which values are
     recorded is chosen for each run, since it costs time and space.
     """
     found = read_parts(content, RunForm, "last_run", choices=_CHOICES, limits=_LIMITS)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class BelowFacts:
-    """What the panels below the views have.
+    """The content of the panels below the views.
 
     Attributes:
         operators: their number and the slowest one

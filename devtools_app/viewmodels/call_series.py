@@ -92,7 +92,7 @@ class CallEvents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallContent:
-    """What the view of calls shows.
+    """The content of the view of calls.
 
     Attributes:
         sources: title and path of each report that belongs to the session

@@ -17,20 +17,20 @@ _NAMED = 3  # unmatched names in the legend
 
 
 def data_overlays(session: Session | None) -> tuple[tuple[str, str], ...]:
-    """Return name and words of the colours by values of a session's files."""
+    """Return name and label of the colours by values in a session's files."""
     sets = session.node_data if session is not None else ()
     return tuple((f"{_START}{number}", one.title) for number, one in enumerate(sets))
 
 
 def shown_overlay(state: State) -> str:
-    """Return what colour means: time, where the session lacks the chosen values."""
+    """Return the meanings of colour: time, where the session lacks the chosen values."""
     if not state.overlay.startswith(_START):
         return state.overlay
     return state.overlay if chosen_data(state.session, state.overlay) is not None else "time"
 
 
 def chosen_data(session: Session | None, overlay: str) -> NodeData | None:
-    """Return the values that an overlay is of, None for other overlays."""
+    """Return the values that an overlay shows, None for other overlays."""
     names = [name for name, _ in data_overlays(session)]
     return session.node_data[names.index(overlay)] if session and overlay in names else None
 

@@ -70,7 +70,7 @@ class Offer:
 
     @property
     def described(self) -> str:
-        """Return what it does."""
+        """Return the effect."""
         return self.words or self.edit.describe(self.target)
 
 

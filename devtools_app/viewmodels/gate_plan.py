@@ -1,4 +1,4 @@
-"""Which comparisons and evaluations would supply what gates lack."""
+"""Which comparisons and evaluations would supply the missing inputs of gates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StepKind(str, Enum):
-    """What a step does."""
+    """The action of a step."""
 
     LOG = "log"
     COMPARE = "compare"
@@ -41,7 +41,7 @@ class GateStep:
 
     Attributes:
         kind: what it does
-        sessions: ids of the sessions that it is of
+        sessions: ids of its sessions
         names: of the sessions, as gates name them
     """
 
@@ -67,7 +67,7 @@ class GatePlan:
     Attributes:
         steps: jobs, in their order
         refused: sentences on what cannot be computed
-        metrics: names of metrics of the user that gates are of
+        metrics: names of the user's metrics that gates require
     """
 
     steps: tuple[GateStep, ...] = ()

@@ -128,7 +128,7 @@ def union_scene(pair: GraphPair) -> PairScene:
 
 
 def _members(pair: GraphPair) -> list[tuple[int | None, int | None]]:
-    """Return the nodes of both in one order: what only the first has stands where it stood."""
+    """Return the nodes of both in one order: nodes of the first graph only keep their place."""
     to_old = {there: here for here, there in partners(pair.alignment).items()}
     paired = set(to_old.values())
     alone = [node.id for node in pair.alignment.old.nodes if node.id not in paired]

@@ -54,7 +54,7 @@ class CeilingLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RooflineScene:
-    """What the view draws.
+    """The content of the drawing.
 
     Attributes:
         roofline: the operators and their limits
@@ -86,7 +86,7 @@ class RooflineScene:
 
     @property
     def words(self) -> str:
-        """Return what is shown, and what has no place in the plane."""
+        """Return the shown points, and those without a place in the plane."""
         parts = [plural(len(self.points), "operator")]
         if self.without_flops:
             parts.append(f"{self.without_flops:,} that compute nothing are in the table only")

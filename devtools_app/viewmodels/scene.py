@@ -248,7 +248,7 @@ def cluster_infos(
 
 @identity_cache
 def boundary_texts(graph: ModelGraph) -> dict[int | None, tuple[str, str]]:
-    """Return delegate -> what enters it and what leaves it, in tensors and bytes."""
+    """Return delegate -> number and bytes of the tensors that enter and leave it."""
     found: dict[tuple[int, bool], list[int | None]] = {}
     for one in boundaries(graph):
         found.setdefault((one.delegate, one.inward), []).append(one.nbytes)
@@ -333,7 +333,7 @@ def with_sublabels(
 
     Args:
         graph: the graph
-        overlay: what colour means
+        overlay: meanings of colour
         time_unit: of times
         size_unit: of bytes
         second_lines: node -> its second line, where another overlay sets it

@@ -1,4 +1,4 @@
-"""What the view of tensors shows of one: its facts, its image, its values, or a difference."""
+"""Content of the view of tensors for one tensor: facts, image, values, or a difference."""
 
 from __future__ import annotations
 

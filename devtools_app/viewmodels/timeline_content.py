@@ -1,4 +1,4 @@
-"""What the timeline view draws: the runs to choose from, and the events of the chosen ones."""
+"""Content of the timeline view: the runs to choose from, and the events of the chosen ones."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def timeline_content(
     others: Sequence[tuple[str, Session]] = (),
     row: int | None = None,
 ) -> TimelineContent:
-    """Return what to draw.
+    """Return the content to draw.
 
     Args:
         session: the one shown

@@ -175,7 +175,7 @@ def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> Q
 def item_menu(
     parent: QWidget, name: str, selection: Selection, here: str, context: ViewContext
 ) -> QMenu:
-    """Return a menu of what was clicked: its name, where else it is shown, edits if it has any.
+    """Return a menu of the clicked item: its name, where else it is shown, edits if it has any.
 
     Args:
         parent: of the menu

@@ -160,7 +160,7 @@ class EvaluatePane(PanelActions, Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the last evaluation, or what is missing."""
+        """Show the last evaluation, or the missing requirement."""
         self._refresh()
 
     def _refresh(self) -> None:

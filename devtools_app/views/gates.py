@@ -314,7 +314,7 @@ class GatesPane(PanelActions, Pane):
             self._ask(ShowStatus("Copied the command that judges this session"))
 
     def _go(self, row: int) -> None:
-        """Show what the metric of a row is of, in its session."""
+        """Show the subject of the metric of a row, in its session."""
         judged = self._shown[row]
         one = next((each for each in self.state.sessions if gate_name(each) == judged.side), None)
         metric = judged.requirement

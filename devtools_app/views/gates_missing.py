@@ -1,4 +1,4 @@
-"""What gates lack and can be computed: the jobs, the data set of an evaluation, and a button."""
+"""Missing inputs of gates that can be computed: jobs, the data set of an evaluation, a button."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class GatesMissing(QWidget):
         column.addWidget(self.problem)
 
     def show_rows(self, rows: Sequence[JudgedGate], state: State) -> None:
-        """Show what judged gates lack."""
+        """Show the missing inputs of judged gates."""
         self._plan = gate_plan(rows, state.sessions)
         self._take_data()
         self._refresh()
 
     def compute(self) -> None:
-        """Run what is missing."""
+        """Compute the missing inputs."""
         if self.evidence.running or not self._plan.steps:
             return
         request = None
@@ -96,7 +96,7 @@ class GatesMissing(QWidget):
             self.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def shut_down(self) -> None:
-        """Stop what is being prepared."""
+        """Stop computing inputs."""
         self.evidence.shut_down()
 
     def _take_data(self) -> None:
@@ -125,7 +125,7 @@ class GatesMissing(QWidget):
 
 
 def _plan_words(plan: GatePlan) -> str:
-    """Return what would be computed, and what cannot be."""
+    """Return the inputs that would be computed, and those that cannot be."""
     steps = [f"{number}. {one.intent}" for number, one in enumerate(plan.steps, 1)]
     missing = [f"Missing: {' · '.join(steps)}"] if steps else []
     refused = [f"Not computed: {' · '.join(plan.refused)}"] if plan.refused else []

@@ -105,7 +105,7 @@ class GenerateView(QWidget):
 
     @property
     def title(self) -> str:
-        """Return what is done, or was done last."""
+        """Return the current or last generation."""
         return self._title.text()
 
     def take_focus(self) -> None:
@@ -193,7 +193,7 @@ class GenerateView(QWidget):
         self._show_tables(found)
 
     def _show_text(self, text: str) -> None:
-        """Append what is new, so that what the user selected or scrolled to stays."""
+        """Append only new text, so that selection and scroll position stay."""
         if text == self._text:
             return
         bar = self.output.verticalScrollBar()

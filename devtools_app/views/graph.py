@@ -156,7 +156,7 @@ class GraphPane(Pane):
         self._edits.changed.connect(self._mark_edits)
 
     def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
-        """Show the menu of what was clicked."""
+        """Show the menu of the clicked item."""
         selection = self.state.selection
         menu = graph_menu(canvas, selection, self.focus, self.boxes.toggle, self.context, self)
         menu.popup(canvas.mapToGlobal(at))
@@ -236,7 +236,7 @@ class GraphPane(Pane):
         self._show_note()
 
     def _follow_drawing(self, graph: ModelGraph, *, new: bool) -> None:
-        """Search, list and select in what was drawn."""
+        """Search, list and select in the drawing."""
         if new:
             self.search.set_graph(self.drawing.graph)
         if self.state.session is not None:
@@ -313,7 +313,7 @@ class GraphPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _choose(self, selection: Selection | None) -> None:
-        """Take over what was selected in the drawing, where it is marked already."""
+        """Take over the selection in the drawing, where it is marked already."""
         if selection is not None:
             self._own_selection = selection
             self.select(selection)

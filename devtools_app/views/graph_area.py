@@ -1,4 +1,4 @@
-"""What the graph view has drawn: one graph or two, and what is selected in it."""
+"""The drawing of the graph view: one graph or two, and the selection in it."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class GraphArea(QStackedWidget):
 
     @property
     def placed(self) -> Placed | None:
-        """Return the layout of what is drawn."""
+        """Return the layout of the drawing."""
         shown = self.pair or self.one
         return None if shown is None else shown.placed
 
     @property
     def graph(self) -> GraphScene | None:
-        """Return nodes and edges of what is drawn, those of both graphs for two."""
+        """Return nodes and edges of the drawing, those of both graphs for two."""
         if self.pair is not None:
             return self.pair.union.scene
         return None if self.one is None else self.one.graph
@@ -83,7 +83,7 @@ class GraphArea(QStackedWidget):
         Args:
             drawn: the graph in its layout
             anchor: box to hold in its place
-            subject: what the drawing is of; another one is shown from its beginning
+            subject: its subject; another one is shown from its beginning
         """
         before, self.one, self.pair = self.one, drawn, None
         self.setCurrentWidget(self.canvas)
@@ -113,7 +113,7 @@ class GraphArea(QStackedWidget):
         return NOTHING if self.one is None or not names else self.one.scene.index[names[0]]
 
     def names_of(self, selection: Selection) -> tuple[str, ...]:
-        """Return the nodes of one graph that a selection means."""
+        """Return the nodes of one graph that a selection refers to."""
         if self.one is None:
             return ()
         return selected_nodes(self.one.graph, selection, self.one.index, self.name)
@@ -151,7 +151,7 @@ class GraphArea(QStackedWidget):
         return Selection(SelectionKind.DELEGATE, method, delegate=region.delegate)
 
     def mark(self, selection: Selection) -> None:
-        """Show what is selected; of a selected delegate call, the whole delegate."""
+        """Show the selection; of a selected delegate call, the whole delegate."""
         if self.pair is not None:
             self.both.mark(self.node_of(selection))
             return
@@ -188,7 +188,7 @@ class GraphArea(QStackedWidget):
     # -- marks and pictures
 
     def set_found(self, names: tuple[str, ...] | None) -> None:
-        """Mark what a search has found."""
+        """Mark the matches of a search."""
         for canvas in self.canvases:
             canvas.set_found(names)
 

@@ -21,7 +21,7 @@ from devtools_app.widgets.graph_canvas_pick import NOTHING
 
 
 class Boxes(NamedTuple):
-    """What is drawn: its layout and the item that is selected in it."""
+    """The drawing: its layout and the item that is selected in it."""
 
     placed: Placed
     selected: int

@@ -17,7 +17,7 @@ from inspector.graph.reach import around
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownGraph:
-    """What the view shows.
+    """The content of the view.
 
     Attributes:
         graph: nodes and edges

@@ -1,4 +1,4 @@
-"""The menu of the graph view: it names what was clicked and offers what can be done with it."""
+"""The menu of the graph view: it names the clicked item and offers its actions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AFTER_COPY = 2  # the commands of the graph follow the name and its copy
 
 @dataclass(frozen=True, slots=True)
 class Clicked:
-    """What the menu is of.
+    """The subject of the menu.
 
     Attributes:
         name: its first line
@@ -37,7 +37,7 @@ class Clicked:
 
 
 def clicked(canvas: GraphCanvas) -> Clicked:
-    """Return what was clicked last with the right button, else what is selected."""
+    """Return the item last clicked with the right button, else the selection."""
     placed, item = canvas.placed, canvas.selected_item
     if placed is None:
         return Clicked("Graph")
@@ -67,7 +67,7 @@ def graph_menu(
     context: ViewContext,
     parent: QWidget,
 ) -> QMenu:
-    """Return the menu of what was clicked.
+    """Return the menu of the clicked item.
 
     Args:
         canvas: that was clicked

@@ -1,4 +1,4 @@
-"""What the graph view needs."""
+"""Requirements of the graph view."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ NO_GRAPH = Need(
 
 
 def needs(session: Session) -> Need | None:
-    """Return what is missing to draw a graph, or None."""
+    """Return the requirement that is missing to draw a graph, or None."""
     has_any = session.program is not None or session.record is not None
     return None if has_any else NO_GRAPH

@@ -56,7 +56,7 @@ class GraphSearch(QObject):
         self.search()
 
     def search(self) -> None:
-        """Search again for what the field has."""
+        """Search again for the text of the field."""
         self.found = None
         if self._graph is not None:
             try:

@@ -39,7 +39,7 @@ _CHOICES = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabled:
-    """What the tables are of.
+    """The subject of the tables.
 
     Attributes:
         session: of the graph

@@ -67,7 +67,7 @@ class GuidePane(QWidget):
                 self.show_section(found)
 
     def show_section(self, section: GuideSection) -> None:
-        """Show a section instead of what is found."""
+        """Show a section instead of the matches."""
         if self._shown is not None and section != self._shown:
             self._past.append(self._shown)
         self._put(section)

@@ -307,7 +307,7 @@ def _value_of(key: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemoryRequest:
-    """What to show of a method: buffer, unit, rows, planners, and their plans once computed."""
+    """The content for a method: buffer, unit, rows, planners, and their plans once computed."""
 
     place: int
     unit: str

@@ -181,7 +181,7 @@ class OverviewPane(Pane):
         self.page.add_right(card)
 
     def _add_next(self, content: Overview) -> None:
-        """Add what to do next, and once that the program can be changed here."""
+        """Add the suggested next steps, and once a hint that the program can be changed here."""
         session = self.state.session
         if session is None or not (content.steps or content.change):
             return

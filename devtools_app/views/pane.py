@@ -121,7 +121,7 @@ class Pane(QWidget):
         self._bar_parts.setDirection(kinds.TopToBottom if narrow else kinds.LeftToRight)
 
     def _width_of_words(self) -> int:
-        """Return what the words of buttons with icons take more than the icons."""
+        """Return the additional width of button labels over icons only."""
         shown = (button for button in self._worded if not button.isHidden())
         widths = (one.fontMetrics().horizontalAdvance(one.text()) for one in shown)
         return sum(max(width - _ICON + _WORD_PAD, 0) for width in widths)

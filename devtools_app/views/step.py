@@ -242,7 +242,7 @@ class StepView(QWidget):
         return next((call for call in self._calls if str(call.number) == number), None)
 
     def _walk(self) -> JobProgress | None:
-        """Return the call stepped through if it is of the session and method shown."""
+        """Return the stepped call if it belongs to the session and method shown."""
         walk, one = self.stepping.current, self._session
         if walk is None or one is None or walk.about[0] != one.id:
             return None

@@ -193,7 +193,7 @@ class StructurePane(Pane):
         menu.popup(self.tree.viewport().mapToGlobal(at))
 
     def _selection_of(self, index: QModelIndex, node: StructureNode) -> Selection:
-        """Return what the line is in other views: a value of a plan, else a part of a file."""
+        """Return the selection of the line in other views: a value of a plan or part of a file."""
         way: list[str] = []
         above = index
         while above.isValid():

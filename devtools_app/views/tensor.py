@@ -135,7 +135,7 @@ class TensorPane(PanelActions, Pane):
         super().show_state(state)
 
     def _release(self) -> None:
-        """Drop what holds the files of a session."""
+        """Drop objects that keep the files of a session open."""
         self._reports.forget()
         self._pictures.cancel()
         self._content, self._work, self._session = None, None, None
@@ -256,7 +256,7 @@ class TensorPane(PanelActions, Pane):
         return None if found is None else partial(_of_session, found.session, inner)
 
     def _kept(self) -> dict[tuple[int, int], str]:
-        """Return (instruction, output) -> key of what the comparison of this session kept."""
+        """Return (instruction, output) -> key of the tensor kept by the comparison."""
         gap, found = self.state.gap, self.context.jobs["gap"].current
         if gap is None or found is None or found.folder is None:
             return {}

@@ -232,7 +232,7 @@ class TimelinePane(CanvasImage, Pane):
             self.export_to(Path(name), lambda path: self._ask(ShowStatus(f"Exported {path}")))
 
     def export_to(self, path: Path, done: Done = unreported) -> bool:
-        """Begin to write the range, else what is seen, as TSV, CSV or a Chrome trace."""
+        """Begin to write the range, else the visible part, as TSV, CSV or a Chrome trace."""
         content, session = self._content, self.state.session
         if self.range.content is not None or content is None or session is None:
             return self.range.export_to(path, done)
@@ -312,7 +312,7 @@ def _title(one: OpenSession) -> str:
 
 
 def _needs(session: Session) -> Need | None:
-    """Return what is missing; a program alone can be run here."""
+    """Return the missing requirement; a program alone can be run here."""
     return None if session.dumps or session.program is not None else _NO_TRACE
 
 

@@ -63,7 +63,7 @@ class EventSearch(QObject):
         QLineEdit.selectAll(self.field)
 
     def search(self, text: str) -> None:
-        """Find what a text names."""
+        """Find the events or nodes that a search text matches."""
         self.field.show_text(text)
         self._search(text)
 

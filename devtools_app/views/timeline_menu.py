@@ -1,4 +1,4 @@
-"""The context menus of the timeline: each begins with the name of what was clicked."""
+"""The context menus of the timeline: each begins with the name of the clicked item."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def timeline_menu(pane: TimelinePane, at: QPoint) -> QMenu | None:
 
 
 def _menu(pane: TimelinePane, name: str) -> QMenu:
-    """Return a menu with the name of what was clicked."""
+    """Return a menu with the name of the clicked item."""
     menu = QMenu(pane.canvas)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)

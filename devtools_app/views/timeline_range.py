@@ -32,7 +32,7 @@ _NOTHING = Need("No operator in this range", "No event of an instruction lies in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeContent:
-    """What a range shows.
+    """The content of a range.
 
     Attributes:
         session: whose traces
@@ -66,7 +66,7 @@ def write_trace(content: RangeContent, out: TextIO) -> None:
 
 
 class RangePanel(QWidget):
-    """The selected range of time: a line of sums, and a table of what lies in it.
+    """The selected range of time: a line of sums, and a table of the operators in it.
 
     Signals:
         shown(): the range of the newest request is shown

@@ -1,4 +1,4 @@
-"""What a screen reader knows of a drawing: its role, and its selection as it is read out.
+"""The description of a drawing for screen readers: its role, and its selection as it is read out.
 
 Qt gives a role to its own widgets only. A drawing gets one by a factory of interfaces, which Qt
 queries for each object that an assistive program looks at for the first time.

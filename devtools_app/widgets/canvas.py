@@ -101,11 +101,11 @@ class Canvas(QWidget):
         return ""
 
     def selected_summary(self) -> str:
-        """Return what is selected, empty if nothing is."""
+        """Return the selection as text, empty without one."""
         return ""
 
     def accessible_summary(self) -> str:
-        """Return what is drawn, what is selected and which table has the same facts."""
+        """Return a description: the drawing, the selection, and the table with the same facts."""
         if self.is_empty():
             return self.message
         parts = [self.drawn_summary()]

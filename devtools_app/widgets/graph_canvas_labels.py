@@ -239,7 +239,7 @@ class GraphLabels:
                 painter.drawText(QPointF(x, y), text)
 
     def _paint_crossings(self, painter: QPainter, size: QSize, camera: Camera) -> None:
-        """Write what enters and leaves a delegate beside its upper and lower border."""
+        """Draw the tensors that enter and leave a delegate beside its upper and lower border."""
         c = self._colours
         pixels = max(round(_EDGE * camera.sx), 8)
         font, metrics = self._texts.font(c, pixels)

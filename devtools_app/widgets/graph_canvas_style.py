@@ -48,7 +48,7 @@ class GraphLook:
         regions: open clusters from the outermost inwards, one group per style and depth
         fill_of: colour behind each item's text
         shares: share bar of each item, NaN without one
-        stripes: by colour what runs the boxes, at their left side, and their items
+        stripes: by colour the backend of the boxes, at their left side, and their items
 
     Shapes: shares float64[items]; stripes float64[n, 4]
     """
@@ -135,18 +135,18 @@ class _Styles:
         return c.raised, c.backend(owner), 1.3
 
     def owner(self, item: int) -> int:
-        """Return what runs a node or a closed cluster."""
+        """Return the backend of a node or a closed cluster."""
         if item < self._placed.node_count:
             return int(self._placed.scene.owners[item])
         return self._placed.scene.cluster_info(self._placed.path_of(item)).owner
 
     def owners(self, nodes: Ints, closed: Ints) -> Ints:
-        """Return what runs each of some nodes and closed clusters."""
+        """Return the backends of nodes and closed clusters."""
         of_closed = np.array([self.owner(item) for item in closed.tolist()], np.int64)
         return np.concatenate([self._placed.scene.owners[nodes], of_closed])
 
     def boxes(self, items: Ints, owners: Ints) -> tuple[list[Style], Ints]:
-        """Return the looks of nodes and closed clusters by what runs them, and which each has.
+        """Return the looks of nodes and closed clusters by backend, and which each has.
 
         The looks are in the order of their first box.
         """

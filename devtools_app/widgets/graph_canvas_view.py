@@ -65,7 +65,7 @@ class GraphView(ZoomCanvas):
 
     @property
     def look(self) -> GraphLook | None:
-        """Return what is drawn, None for nothing."""
+        """Return the drawing, None without one."""
         return None if self._drawing is None else self._drawing.look
 
     @property
@@ -85,7 +85,7 @@ class GraphView(ZoomCanvas):
         Args:
             placed: the graph with its layout
             anchor: an opened or closed cluster, whose position on the screen is kept
-            subject: what it is a graph of; the part that is visible stays when it is read again
+            subject: the subject of the graph; the part that is visible stays when it is read again
         """
         again, self._subject = subject is not None and subject == self._subject, subject
         before, self._placed = self._placed, placed

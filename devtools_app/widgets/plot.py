@@ -165,7 +165,7 @@ class Plot(QWidget):
             self.redraw()
 
     def describe(self, text: str) -> None:
-        """Set what is drawn, for screen readers; the table with the same facts is added."""
+        """Describe the drawing, for screen readers; the table with the same facts is added."""
         shown = self.as_table and not self.is_empty()
         self.setAccessibleDescription(f"{text}. As a table: {self.as_table}" if shown else text)
 

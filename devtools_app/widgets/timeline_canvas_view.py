@@ -215,7 +215,7 @@ class TimelineView(ZoomCanvas):
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        """Return what is kept at the top."""
+        """Return the lanes kept at the top."""
         return self._pins
 
     def set_pins(self, pins: tuple[Pin, ...]) -> None:

@@ -29,7 +29,7 @@ def paint_counter(
     Args:
         painter: to draw with
         counter: the values
-        camera: what is seen
+        camera: the visible part
         area: of the counter, beside its name
         look: palette and strings
     """

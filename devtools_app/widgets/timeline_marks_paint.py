@@ -31,7 +31,7 @@ def paint_found(
         painter: to draw with
         found: the events
         lane: of them
-        camera: what is seen
+        camera: the visible part
         area: of the lane, beside its name
         colours: the palette
     """
@@ -75,7 +75,7 @@ def paint_flags(
         painter: to draw with
         size: of the canvas
         flags: span of each mark
-        camera: what is seen
+        camera: the visible part
         place: width of the lane names and height of the ruler
         look: palette and strings
     """

@@ -70,7 +70,7 @@ class Pin:
 
     @property
     def title(self) -> str:
-        """Return what is pinned in words."""
+        """Return a description of the pinned lanes."""
         return self.name or " · ".join(filter(None, (self.group, self.label or "nested")))
 
 

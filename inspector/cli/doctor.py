@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return what disturbs measuring, the most severe first."""
+    """Return the disturbances of measurements, the most severe first."""
     cores = usable_cores()
     found = disturbances(SystemFiles(_ROOT, cores, options.threads))
     rows = [(one.severity.value, one.what, one.text, one.remedy or None) for one in found]

@@ -119,7 +119,7 @@ def _listed(rows: Sequence[tuple[str, str, int]]) -> list[dict[str, object]]:
 
 
 def _words(target: Path, rows: Sequence[object], lacking: Sequence[str]) -> list[str]:
-    """Return what is in a copy and what is not."""
+    """Return the contents of a copy and the omitted parts."""
     lines = [
         f"{plural(len(rows), 'file')} written to {target}",
         f"Not in the copy: {GONE}.",

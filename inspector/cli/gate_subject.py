@@ -207,7 +207,7 @@ def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapRep
 def evaluation_of(subject: GateSubject, options: Namespace) -> VariantFigures:
     """Return the figures of a program on a data set: those in a folder, or measured now.
 
-    Raises: CommandError if the folder is of other programs, or nothing can be evaluated
+    Raises: CommandError if the folder belongs to other programs, or nothing can be evaluated
     """
     program = subject.file(*_PROGRAMS)
     if not program:

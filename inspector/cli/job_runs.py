@@ -79,7 +79,7 @@ def add_program_data(parser: ArgumentParser, *, sweeps: bool = False) -> None:
 
 
 def add_engine(parser: ArgumentParser) -> None:
-    """Add the option for what runs delegates."""
+    """Add the option for the engine of delegates."""
     parser.add_argument(
         "--engine",
         choices=ENGINES,

@@ -19,7 +19,7 @@ class OutputErrors:
 
     Attributes:
         method: that was run
-        reference: what the outputs are compared with; empty if they are not compared
+        reference: the reference of the outputs; empty if they are not compared
         max_abs: largest absolute difference of floats; None for a program that did not run
         snr_db: signal to noise; None also where it is infinite
         beyond: elements that differ by more than rounding

@@ -423,7 +423,7 @@ def _names(sessions: Sequence[Session]) -> tuple[str, ...]:
 
 
 def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
-    """Return what only one of a session and the first session has."""
+    """Return the parts that only one of a session and the first session has."""
     found: list[str] = []
     for what, has in (
         ("no program", [session.program is not None for session in sessions]),

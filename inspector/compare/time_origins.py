@@ -1,4 +1,4 @@
-"""Measured times get a verdict where they are of one origin, and of what the programs compute."""
+"""Measured times get a verdict if they have one origin and measure what the programs compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change brought and what it cost: latency, size, memory and error, weighed together."""
+"""Gains and losses of a change: latency, size, memory and error, weighed together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a device, in one sentence each with what to do."""
+"""Errors of connections to devices, each with a remedy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SIGNALS = {6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
 
 
 class DeviceError(Exception):
-    """A device cannot do what was requested; one sentence.
+    """A device cannot handle the request; one sentence.
 
     Attributes:
         blame: usage, unreadable or failed: its cause
@@ -67,10 +67,10 @@ class DeviceError(Exception):
 
 
 def in_words(text: str, **facts: str) -> str:
-    """Return the sentence for what a client printed, else its last line.
+    """Return the message for the output of a client, else its last line.
 
     Args:
-        text: what the client printed
+        text: output of the client
         facts: name, client, address and folder of the device
     """
     for pattern, words in _RULES:

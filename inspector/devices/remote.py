@@ -56,7 +56,7 @@ class RemoteFolder:
     Attributes:
         device: the device
         transport: to it
-        facts: what the system there reports of itself
+        facts: description of the remote system
         pushed: files that were not there yet
     """
 
@@ -77,7 +77,7 @@ class RemoteFolder:
         return f"run-{hashlib.sha256(who.encode()).hexdigest()[:12]}"
 
     def open(self) -> None:
-        """Create the folders, empty that of the run, and see what is there.
+        """Create the folders, empty that of the run, and list existing files.
 
         Raises: DeviceError
         """
@@ -237,7 +237,7 @@ echo {mark} {_PEAK} $peak; }} 2>/dev/null & meter=$!"""
 
 
 def probe(device: Device, waiting: Callable[[str], object]) -> tuple[dict[str, str], bool]:
-    """Connect to a device; return what its system reports, and whether its runner is there.
+    """Connect to a device; return a description of its system, and whether its runner exists.
 
     Args:
         device: to try

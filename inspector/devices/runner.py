@@ -40,7 +40,7 @@ _LOADED = re.compile(rf"Model loaded in {_NUMBER} ms")
 
 @dataclass(frozen=True, slots=True)
 class RunnerTimes:
-    """What a runner has printed of its times.
+    """The times in the output of a runner.
 
     Units: ms
 

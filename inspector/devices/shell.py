@@ -90,7 +90,7 @@ class ShellTransport:
             raise self.error(in_words(ran.output, **self.facts()), ran.output)
 
     def failed(self, called: Called, timeout: float, output: str = "") -> DeviceError:
-        """Return why the client did not do what it was to do."""
+        """Return why the client failed."""
         text = f"{output}\n{called.error}"
         if called.timed_out:
             return self.error(f"it did not finish within {timeout:g} s", text)
@@ -105,7 +105,7 @@ class ShellTransport:
         return DeviceError(f"{self.device.describe()}: {sentence}", details=details)
 
     def facts(self) -> dict[str, str]:
-        """Return what sentences name."""
+        """Return the name of the device for messages."""
         device = self.device
         return {
             "name": device.name,

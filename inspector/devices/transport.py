@@ -15,7 +15,7 @@ class Ran:
     """How a script ended on a device.
 
     Attributes:
-        code: its exit code as a shell has it
+        code: its exit code as in a shell
         output: what it printed
     """
 

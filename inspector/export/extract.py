@@ -88,7 +88,7 @@ def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[Ex
 def _kept(
     session: Session, payload: memoryview, folder: tuple[str, ...], issues: list[Issue]
 ) -> Iterator[ExtractedItem]:
-    """Yield what the vendor's tools left beside a payload, from the record."""
+    """Yield the files of the vendor's tools for a payload, from the record."""
     try:
         files = {} if session.record is None else dict(session.record.kept(payload))
     except FormatError as error:

@@ -27,7 +27,7 @@ def joined(frames: Sequence[Pandas]) -> Pandas:
     """Return frames below each other.
 
     The treatment of columns without a value is the installed pandas' choice, as in the stock tool;
-    that it may change its choice is of no use to a caller.
+    the overloads are of no use to a caller.
     """
     pandas = load_pandas()
     with warnings.catch_warnings():

@@ -69,7 +69,7 @@ class RunReport:
         threads: of torch, None if unknown
         machine: that ran it, None in reports of older versions
         memory: as measured, empty in reports of older versions
-        where: what ran it, in words
+        where: description of the runtime
         calls: of a sequence, in order; empty for runs with the same inputs
         state: tensors that are carried from call to call, in the order of their changes
     """
@@ -98,7 +98,7 @@ class RunReport:
 
     @property
     def other_runtime(self) -> str:
-        """Return what ran it, empty for the built-in runtime."""
+        """Return the runtime, empty for the built-in one."""
         return "" if self.where.startswith("ETScope ") else self.where
 
 

@@ -22,7 +22,7 @@ SessionFiles = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class SessionPart:
-    """A session as a workspace file has it; paths are relative to the folder of the file."""
+    """A session as stored in a workspace file; paths are relative to the folder of the file."""
 
     id: str = ""
     paths: tuple[str, ...] = ()

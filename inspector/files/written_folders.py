@@ -1,7 +1,7 @@
 """Folders that jobs wrote beside a program: what is in them, how large they are, removing them.
 
 A folder counts by the report in it, and only the files that its report names are counted and
-removed: whatever else lies there belongs to the user. A sweep is one folder with those of its
+removed: other files there belong to the user. A sweep is one folder with those of its
 points.
 """
 
@@ -32,7 +32,7 @@ _EVALUATION = ("eval.json", "samples.jsonl")
 
 
 class FolderKind(str, Enum):
-    """What a folder holds."""
+    """The content of a folder."""
 
     RUN = "run"
     VARIANT = "variant"

@@ -76,12 +76,12 @@ class Finding:
 
     @property
     def saved(self) -> str:
-        """Return what could be saved in words, empty where that is unknown."""
+        """Return the possible savings as text, empty where that is unknown."""
         if self.saves_ms is not None:
             return f"saves {format_ms(self.saves_ms)} a run at most"
         return "" if self.saves_bytes is None else f"saves {format_bytes(self.saves_bytes)} at most"
 
     @property
     def line(self) -> str:
-        """Return severity, what could be saved, and the detail, for the second line."""
+        """Return severity, possible savings, and the detail, for the second line."""
         return " · ".join(filter(None, (self.tone.severity, self.saved, self.detail)))

@@ -1,4 +1,4 @@
-"""What to do next with a session: up to three actions, each with what it would bring."""
+"""What to do next with a session: up to three actions, each with its expected gain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NextStep:
     Attributes:
         action: its kind
         text: the action in words
-        brings: what it would bring
+        brings: its expected gain
         command: the same on the terminal, empty where it has none
         view: that the action leads to, empty for a file to open
         finding: whose edits are tried or whose view is shown, or None
@@ -118,7 +118,7 @@ def _lowered(text: str) -> str:
 
 
 def _absent(session: Session) -> list[NextStep]:
-    """Return what would add the files that are missing, the ones that add most first."""
+    """Return the actions that would add the missing files, the ones that add most first."""
     found: list[NextStep] = []
     if session.program is None:
         what = "instructions, memory plan, delegates, sizes, and running it here"
@@ -138,7 +138,7 @@ def _absent(session: Session) -> list[NextStep]:
 
 
 def _more(session: Session) -> list[NextStep]:
-    """Return what can be learned from files that are there."""
+    """Return the actions on existing files."""
     found: list[NextStep] = []
     if session.program is not None and session.record is not None:
         logged = session.debug_buffer is not None

@@ -22,7 +22,7 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True)
 class EstimatedLayer:
-    """A layer with what it was compiled from.
+    """A layer with its origin.
 
     Attributes:
         estimate: the tool's
@@ -37,7 +37,7 @@ class EstimatedLayer:
 
 @dataclass(frozen=True, slots=True)
 class DelegateEstimate:
-    """What the tool estimates of a delegate.
+    """The estimates of the tool for a delegate.
 
     Attributes:
         delegate: index in the method's delegates

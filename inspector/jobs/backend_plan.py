@@ -22,7 +22,7 @@ class BackendPlanJob:
 
 @dataclass(frozen=True, slots=True)
 class BackendShare:
-    """What a backend would take of a method.
+    """The nodes of a method that a backend would take.
 
     Attributes:
         backend: partitioner as in the request
@@ -50,7 +50,7 @@ class BackendShare:
 
 @dataclass(frozen=True, slots=True)
 class BackendCardJob:
-    """A request for what a vendor's own tables list, which are imported in a worker.
+    """A request for the lists in a vendor's own tables, which are imported in a worker.
 
     Attributes:
         name: of the backend
@@ -69,7 +69,7 @@ class BackendOption:
 
 @dataclass(frozen=True, slots=True)
 class BackendFacts:
-    """What a vendor's own tables list.
+    """The lists in a vendor's own tables.
 
     Attributes:
         options: of its partitioner

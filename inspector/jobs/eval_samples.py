@@ -105,7 +105,7 @@ class EvalSample:
 
 @dataclass(frozen=True, slots=True)
 class EvalSettings:
-    """What an evaluation is of.
+    """The subject of an evaluation.
 
     Attributes:
         key: parts and their hashes; samples of other ones are not reused
@@ -114,7 +114,7 @@ class EvalSettings:
         methods: of the variants
         data: the data source
         metric: the user's metric as ``FILE.py:NAME``, empty without one
-        reference: what the outputs are compared with, in words
+        reference: description of the reference of the outputs
         reference_variant: index of the variant that is the reference, -1 for none
         notes: sentences about the reference
         total: number of samples of the data set, None while unknown

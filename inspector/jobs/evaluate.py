@@ -33,10 +33,10 @@ from schema.objects.atomic_file import write_atomically
 
 @dataclass(frozen=True, slots=True)
 class EvalReference:
-    """What the outputs are compared with.
+    """The reference of the outputs.
 
     Attributes:
-        words: what it is, for people
+        words: description
         source: of the program that computes it; None for a variant
         variant: index of that variant
         notes: sentences about it
@@ -56,7 +56,7 @@ class EvalJob:
         names: of the variants
         variants: how each is run; inputs, runs and recording are ignored
         data: source of the samples, see ``DataSource``
-        reference: what the outputs are compared with
+        reference: the reference of the outputs
         metric: ``FILE.py:NAME`` of a function of the outputs and targets; empty for none
         samples: most samples; None for all
         ranges: whether the ranges of quantized values are observed, in recorded programs
@@ -103,7 +103,7 @@ def key_of(job: EvalJob) -> dict[str, str]:
 class EvalSupervisor(Supervisor[EvalState]):
     """Stores the samples of an evaluation in its target folder, or resumes from them.
 
-    A variant that crashes the worker is left out from then on; another worker goes on with the
+    A variant that crashes the worker is left out from then on; another worker continues with the
     others. The next call tries it again, on the samples that it was left out of.
     """
 

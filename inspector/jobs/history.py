@@ -66,7 +66,7 @@ class JobEntry:
     Attributes:
         id: unique, in the order of the starts
         kind: name in the table of jobs, or ``SWEEP``
-        subject: what it is of, in a few words
+        subject: its subject, in a few words
         started: in seconds since the epoch
         process: id of the process that started it
         target: absolute path of the folder or file it writes, empty for none
@@ -131,7 +131,7 @@ def new_id(started: float, number: int) -> str:
 
 
 def subject_of(request: object) -> str:
-    """Return what a job is of: the last parts of the paths of its programs or source."""
+    """Return the subject of a job: the last parts of the paths of its programs or source."""
     source = getattr(request, "compile", request)
     own = getattr(source, "source", None) or getattr(source, "program", None)
     if own is None:
@@ -178,7 +178,7 @@ def end_line(entry: JobEntry, at: float) -> LoggedLine:
 
 @dataclass(frozen=True, slots=True)
 class _EntryFile:
-    """An entry as its file has it."""
+    """An entry as stored in its file."""
 
     etscope_job: int
     entry: JobEntry
@@ -259,7 +259,7 @@ def _strings(content: object) -> Iterable[str]:
 
 
 def request_content(request: object) -> dict[str, Any]:
-    """Return a job as its file has it."""
+    """Return a job as stored in its file."""
     return json.loads(json.dumps(to_json(request)))
 
 

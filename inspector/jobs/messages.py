@@ -44,7 +44,7 @@ class Counted(msgspec.Struct, frozen=True, tag="counted"):
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected"):
-    """What measuring a slow program will take.
+    """The expected duration of measuring a slow program.
 
     Attributes:
         run_ms: one run

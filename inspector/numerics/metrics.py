@@ -166,7 +166,7 @@ class ErrorSums:
         return ErrorSums(*(max(a, b) if name in _LARGEST else a + b for name, a, b in pairs))
 
     def metrics(self, dtype: str) -> Metrics:
-        """Return the distance that these sums are of.
+        """Return the distance of these sums.
 
         Args:
             dtype: of the reference

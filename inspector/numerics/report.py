@@ -1,4 +1,4 @@
-"""What comparing a run with its recorded program found, as plain data that travels as JSON."""
+"""The result of comparing a run with its recorded program, as plain data that travels as JSON."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class RunGap:
         inputs: where its inputs come from, empty when they are not known
         reference: recorded graph it was compared with, empty without one
         rows: in the order of execution
-        notes: what else to know
+        notes: further remarks
         is_float: whether the reference is the float program of a quantized one, so that errors are
             those of quantization too
         call: number of the call of a sequence, -1 for other runs

@@ -239,7 +239,7 @@ def _by_order(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Events:
-    """The events of a method that are of an instruction, as columns.
+    """The events of the instructions of a method, as columns.
 
     Shapes: rows, steps, codes int64[events]; inner bool[events]
     """

@@ -84,7 +84,7 @@ class MethodTime:
 
     @property
     def headline(self) -> RunTimes:
-        """Return the runs that the latency is of: those without a trace where they are known."""
+        """Return the runs of the latency: those without a trace where they are known."""
         return self.bare or self.traced
 
     @property
@@ -109,7 +109,7 @@ class MethodTime:
 
     @property
     def tag(self) -> str:
-        """Return what the latency has to be shown with; empty for the time without a trace."""
+        """Return the remarks to show with the latency; empty for the time without a trace."""
         return WITH_TRACING if self.bare is None else ""
 
     @property
@@ -145,7 +145,7 @@ class Profile:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Return what each time of the session has to be shown with; empty for nothing."""
+        """Return the remarks to show with each time of the session; empty for nothing."""
         assumed = f"{self.unit} assumed" if self.unit_assumed else ""
         return tuple(filter(None, (VALUES_LOGGED if self.values_logged else "", assumed)))
 

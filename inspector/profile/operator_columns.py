@@ -118,7 +118,7 @@ class BlockRows:
         return of_steady_set(self.samples, self.steady, axis=1)
 
     def of_delegate(self, index: int) -> Mask:
-        """Return which rows are of the calls of a delegate."""
+        """Return which rows belong to the calls of a delegate."""
         return np.array([link.delegate == index for link in self.links], np.bool_)[self.link]
 
     @property

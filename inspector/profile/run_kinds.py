@@ -24,7 +24,7 @@ Rows: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Steps:
-    """What a run executed.
+    """The kind of a run.
 
     Shapes: outer int64[n, 3] chain, instruction and name; inner int64[m, 4] with how often
 

@@ -1,4 +1,4 @@
-"""A range of time of a run, and what of each operator lies in it.
+"""A range of time of a run, and the part of each operator inside of it.
 
 Only the part of an event that lies in the range counts, so that the parts of a range add up to it
 and ranges that meet add up to their union; events cut by its borders are counted.
@@ -125,7 +125,7 @@ class RangeSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeRows:
-    """The operators of a block of which something lies in a range.
+    """The operators of a block that overlap a range.
 
     Attributes:
         part: all rows of the block
@@ -147,7 +147,7 @@ class RangeRows:
 
 
 def run_ranges(session: Session, method: str, span: TimeRange) -> tuple[RunRange, ...]:
-    """Return the range in the ticks of each run it is of.
+    """Return the range in the ticks of each of its runs.
 
     Raises: RangeError for an unknown run, an empty range and a session without runs
     """
@@ -216,7 +216,7 @@ def _first_row(part: BlockRows) -> int:
 
 
 class _BlockRange:
-    """What of each event of a block lies in a range, over the runs added.
+    """The part of each event of a block inside of a range, over the runs added.
 
     Attributes:
         inside: ticks in the range, float64[events]
@@ -235,7 +235,7 @@ class _BlockRange:
         self._call = _calls_around(block, self.parts.calls)
 
     def add(self, one: RunRange) -> tuple[float, float] | None:
-        """Add a run; return its ticks from and to which the range has it, None if it has none."""
+        """Add a run; return the ticks of its overlap with the range, None without one."""
         start, end, event = occurrences(self.block, one.run.run)
         low, high = one.start, one.end
         point = (start == end) & (start >= low) & (start < high)
@@ -263,7 +263,7 @@ class _BlockRange:
         self.apart |= np.isin(self._call, strayed)
 
     def rows(self, part: BlockRows, scale: float) -> RangeRows:
-        """Return the operators of the block of which something lies in the range."""
+        """Return the operators of the block that overlap the range."""
         inside, whole = self._of_rows(part, self.inside), self._of_rows(part, self.whole)
         whole[part.kind == LEFT] = np.nan  # of a run as a whole, not of the range
         known = part.event >= 0

@@ -23,7 +23,7 @@ class ProgramSource:
 
     Attributes:
         source: its file
-        words: what it is, for people
+        words: description
         note: what is uncertain about it, a sentence or empty
     """
 

@@ -1,4 +1,4 @@
-"""Files that a job names, so that it means the same from whichever folder it is done."""
+"""Files that a job names, so that it is independent of the current folder."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ExchangedCalls:
     there: CallCosts
 
     def taken_ms(self, ms: float) -> float:
-        """Return what a run of so many ms would take on the target."""
+        """Return the time of a run, in ms, on the target."""
         own, other = (
             one.overhead(self.instructions, self.calls) / NS_PER_MS
             for one in (self.here, self.there)
@@ -42,7 +42,7 @@ class ExchangedCalls:
 
     @property
     def words(self) -> str:
-        """Return what was exchanged."""
+        """Return a description of the exchanged costs."""
         counts = (
             f"{plural(self.instructions, 'instruction')} and {plural(self.calls, 'delegate call')}"
         )

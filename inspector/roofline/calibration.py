@@ -116,7 +116,7 @@ def age_days(date: str, now: datetime | None = None) -> float:
 
 
 def is_stale(date: str) -> bool:
-    """Return whether what was measured at a date should be measured again."""
+    """Return whether measurements of a date are outdated."""
     return age_days(date) > STALE_DAYS
 
 
@@ -135,7 +135,7 @@ def calibration_file(machine: Machine | None = None, torch: str | None = None) -
 
 
 def calibration_folder() -> Path:
-    """Return the folder with what was measured, that of the user's caches."""
+    """Return the folder of measurements, that of the user's caches."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "etscope"
 
@@ -172,7 +172,7 @@ def save_calibration(found: Calibration) -> Path:
 
 
 def save_measured(path: Path, found: object) -> Path:
-    """Write what was measured as JSON into the cache; return the file.
+    """Write the measurements as JSON into the cache; return the file.
 
     Raises: OSError
     """

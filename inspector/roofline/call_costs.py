@@ -58,7 +58,7 @@ class CallCosts:
     version: int = VERSION
 
     def overhead(self, instructions: int, calls: int) -> float:
-        """Return what a run of a program takes beyond its kernels.
+        """Return the overhead of a run of a program beyond its kernels.
 
         Args:
             instructions: those that are run, delegate calls not among them

@@ -1,4 +1,4 @@
-"""What disturbs measuring on a machine, read from the files of its system."""
+"""Disturbances of measurements on a machine, read from the files of its system."""
 
 from __future__ import annotations
 

@@ -370,6 +370,6 @@ def _bound(row: RooflineRow, limits: Limits) -> Limit:
 
 
 def rate_text(row: RooflineRow) -> str:
-    """Return what an operator achieved in words."""
+    """Return the achieved rates of an operator as text."""
     flops = format_quantity(row.flops_per_s, Quantity.OPERATION_RATE)
     return f"{flops}, {format_quantity(row.bytes_per_s, Quantity.BANDWIDTH)}"

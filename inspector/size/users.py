@@ -25,7 +25,7 @@ _HASH = re.compile(r"[0-9a-f]{32,}(?:[_-]\w+)?")  # of the content, as keys of s
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """What reads a stored blob.
+    """A reader of a stored blob.
 
     Attributes:
         text: the reader, its argument and its module
@@ -93,7 +93,7 @@ def part_title(part: FilePart, users: Users) -> str:
 
 
 def blob_name(users: Sequence[User]) -> str:
-    """Return what modules call a blob with these users, else the users; empty without any."""
+    """Return the name in modules of a blob with these users, else the users; empty without any."""
     names = tuple(dict.fromkeys(user.name for user in users))
     if not all(names):
         return users_text(users)

@@ -180,7 +180,7 @@ _T = TypeVar("_T")
 
 
 def read_calls(folder: Path, make: Callable[[CallReport], _T]) -> _T:
-    """Return what a function makes of the report in a folder, or of a report.
+    """Return a table of the report in a folder, or of a report.
 
     Raises: FormatError for a folder without a report, and for one with other content; OSError
     """

@@ -239,7 +239,7 @@ def loss_words(run: RunGap) -> str:
 
 
 def _layer(row: Row) -> str:
-    """Return what computes a row, with its module: its last node that quantizes nothing."""
+    """Return the node of a row, with its module: its last node that quantizes nothing."""
     computing = [name for name in row.covers if "quantize" not in name]
     name = computing[-1] if computing else row.node or row.operator
     return f"{name} ({row.module})" if row.module else name
@@ -255,7 +255,7 @@ def _decibels(metrics: Metrics) -> str:
 def growth(run: RunGap, measure: str = USUAL) -> tuple[Floats, Floats]:
     """Return total and own error along the program, as decades above ``FLOOR``; NaN is missing.
 
-    Shapes: float64[rows] both; relative to the largest magnitude that the tolerance is of
+    Shapes: float64[rows] both; relative to the largest magnitude of the tolerance
 
     Args:
         run: the comparison

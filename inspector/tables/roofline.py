@@ -135,7 +135,7 @@ def note(row: RooflineRow) -> str:
 
 
 def row_selection(row: RooflineRow, method: str) -> Hashable:
-    """Return what a row stands for: its event, else its instruction, else its node."""
+    """Return the subject of a row: its event, else its instruction, else its node."""
     if row.event is not None:
         kind = SelectionKind.EVENT
     elif row.instruction is not None:

@@ -75,7 +75,7 @@ def times_table(report: Mapping[str, Any]) -> Table:
 
 
 def expected_text(cost: Expected) -> str:
-    """Return what measuring a slow program will take: ``a run takes 6.2 s: …``."""
+    """Return the expected duration of measuring a slow program: ``a run takes 6.2 s: …``."""
     timed = f"{cost.timed:,} timed and " if cost.timed else ""
     verb = "takes" if cost.bare == 1 and not cost.timed else "take"
     runs = f"{timed}{plural(cost.bare, 'bare run')} {verb}"

@@ -1,4 +1,4 @@
-"""What quantizing each module alone costs, and the edit that leaves it as it is."""
+"""The cost of quantizing each module alone, and the edit that leaves it as it is."""
 
 from __future__ import annotations
 

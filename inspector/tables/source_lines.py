@@ -53,7 +53,7 @@ class SourceLine:
 
     @property
     def bound_ns(self) -> float:
-        """Return what its time is known to be less than where it is below a tick, else 0."""
+        """Return the upper bound of a time below a tick, else 0."""
         return bound_of_total(self.nanoseconds, self.ticks)
 
 

@@ -1,4 +1,4 @@
-"""What of each operator lies in a range of time, and the sums of the range."""
+"""The part of each operator inside of a range of time, and the sums of the range."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _OTHER_CLOCK = "other clock"
 def time_range(
     session: Session, method: str, units: Units = AUTOMATIC, span: TimeRange = WHOLE_RUN
 ) -> Table:
-    """Return one row per operator of which something lies in a range of time, longest first.
+    """Return one row per operator that overlaps a range of time, longest first.
 
-    Only what lies in the range counts: times add up to that of the method in it.
+    Only the part inside of the range counts: times add up to that of the method in it.
 
     Raises: QueryError for an unknown run, an empty range and a session without runs
     """

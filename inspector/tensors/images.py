@@ -157,7 +157,7 @@ def image_of(elements: Elements, choice: SliceChoice, check: Check = lambda: Non
 
 
 def _taken(side: int, step: int, keep: int) -> NDArray[np.int64]:
-    """Return the first indices of each step of a side."""
+    """Return the first index of each bin along a side of the image."""
     found = (np.arange(0, side, step)[:, None] + np.arange(keep)).ravel()
     return found[found < side]
 

@@ -1,4 +1,4 @@
-"""What the elements of a tensor are like: statistics, positions, histogram, share at the limits."""
+"""A summary of the elements of a tensor: statistics, positions, histogram, share at the limits."""
 
 from __future__ import annotations
 

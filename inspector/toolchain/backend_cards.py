@@ -1,4 +1,4 @@
-"""What is known of each backend: one card, from the tables of traits and of vendors."""
+"""Known facts of each backend: one card, from the tables of traits and of vendors."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def never() -> bool:
 
 
 def requirements_of(vendor: Vendor) -> tuple[str, ...]:
-    """Return what pip installs for a vendor: as torch and executorch are here, and its packages."""
+    """Return the pip requirements of a vendor: torch and executorch as here, its packages."""
     return (*(_like_here(name) for name in _BASE), *vendor.packages)
 
 

@@ -68,7 +68,7 @@ def own_partitioners() -> list[dict[str, str]]:
 
 
 def vendor_quantizers() -> list[dict[str, str]]:
-    """Return the quantizers of vendors, with what is missing of each."""
+    """Return the quantizers of vendors, with the missing requirements of each."""
     return [_of_vendor(one, *state_here(one)) for one in with_quantizer()]
 
 
@@ -85,7 +85,7 @@ def _of_vendor(one: Vendor, why: str, environment: str = "") -> dict[str, str]:
 
 
 def _described(row: dict[str, Any]) -> dict[str, str]:
-    """Return a row of another interpreter with what the partitioner is and what it lacks."""
+    """Return a row of another interpreter with description and missing requirements."""
     alias = str(row["alias"])
     vendor = partitioner_vendor(alias) or flow_vendor(alias)
     if vendor is not None and vendor.class_name == row["class"]:
@@ -97,7 +97,7 @@ def _described(row: dict[str, Any]) -> dict[str, str]:
 
 
 def install_of(why_not: str) -> str:
-    """Return the command that installs what a partitioner lacks, empty where none is known."""
+    """Return the command that installs missing requirements, empty where none is known."""
     found = _MISSING.search(why_not)
     if found is None or found["package"] in _NOT_PACKAGES:
         return ""

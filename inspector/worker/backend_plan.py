@@ -62,7 +62,7 @@ def work(job: BackendPlanJob, task: Task) -> dict[str, Any]:
 
 
 def card(job: BackendCardJob, _task: Task) -> dict[str, Any]:
-    """Return what the tables of a backend list: options with their values, operators."""
+    """Return the lists in the tables of a backend: options with their values, operators."""
     vendor = vendor_called(job.name)
     if vendor is None:
         return to_json(BackendFacts())

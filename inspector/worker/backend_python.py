@@ -399,7 +399,7 @@ def _tag(node: Node, tag: str | None) -> None:
 
 
 def _write(program: ExportedProgram, folder: Path) -> None:
-    """Write a program with the operators of the edge dialect, as a record has it."""
+    """Write a program with the operators of the edge dialect, as in a record."""
     with zipfile.ZipFile(folder / "program.zip", "w") as file:
         file.writestr("program.json", program_json(program, edge=True))
         for name, values in (("state.pt", program.state_dict), ("constants.pt", program.constants)):

@@ -53,7 +53,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Search the smallest set of nodes to remove; return what was found.
+    """Search the smallest set of nodes to remove; return the result.
 
     Args:
         job: the request

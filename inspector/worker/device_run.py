@@ -69,7 +69,7 @@ class DeviceProgram:
     def run(
         self, runs: int, warmup: int, *, watch_memory: bool = False, **places: str | None
     ) -> tuple[Finished, RunnerTimes]:
-        """Run a pass; more runs stand in for a warm-up that the runner does not know.
+        """Run a pass; additional runs replace a warm-up that the runner does not support.
 
         Units: ms
         """
@@ -253,7 +253,7 @@ def _passes(
 
 
 def _tell(run_ms: float, turns: Sequence[tuple[int, int, bool]], warmup: int, notify: Say) -> None:
-    """Tell what a slow program will take."""
+    """Report the expected duration for a slow program."""
     timed = sum(runs for _, runs, traced in turns if traced)
     bare = sum(runs for _, runs, traced in turns if not traced)
     seconds = run_ms * (timed + bare + warmup * len(turns)) / 1e3
@@ -402,7 +402,7 @@ def _report(
 
 
 def partitions_of(program: DeviceProgram) -> list[dict[str, str]]:
-    """Return what ran each delegate of the method."""
+    """Return the engine of each delegate of the method."""
     source = f"ExecuTorch on {program.remote.device.name}"
     ran = {"engine": "", "source": source, "note": "", "origin": ValueOrigin.DEVICE.value}
     return [{"backend": one.id, **ran} for one in program.given.plan.delegates]

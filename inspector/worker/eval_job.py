@@ -258,7 +258,7 @@ def _output(reference: Any, found: Any) -> OutputSums:  # noqa: ANN401 - tensors
 def _agreement(one: torch.Tensor, two: torch.Tensor) -> tuple[int, int]:
     """Return the rows of a class-like output, scores by class, and how many agree in the largest.
 
-    An output is class-like if it is of floats with one row, or a batch of rows, of two or more.
+    An output is class-like if it has floats with one row, or a batch of rows, of two or more.
     """
     floats = one.is_floating_point() and two.is_floating_point()
     if not floats or one.ndim not in (1, 2) or one.shape[-1] < 2:

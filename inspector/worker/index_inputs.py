@@ -163,7 +163,7 @@ def _size(plan: m.ExecutionPlan, index: int, dim: int) -> int:
 
 
 def remedy_of_random(plan: m.ExecutionPlan) -> str:
-    """Return what to do where a method refuses random integers, empty if it has no such input."""
+    """Return a hint for methods that refuse random integers, empty if it has no such input."""
     names: list[str] = []
     for place, index in enumerate(plan.inputs):
         value = plan.values[index].val

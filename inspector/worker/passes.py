@@ -94,7 +94,7 @@ def run_passes(
         kinds: how the program is run
         counts: runs of each pass and of the warm-up; None to run until their times are known
         first_ms: the first inference
-        notify: called with stages, progress, and what slow programs are expected to take
+        notify: called with stages, progress, and the expected duration for slow programs
         stopped: whether the user has asked for an end
     """
     count, warmup = counts
@@ -124,7 +124,7 @@ def run_passes(
 
 
 def _tell(kinds: Kinds, counts: tuple[int | None, int | None], run_ms: float, notify: Say) -> None:
-    """Tell what the runs of a slow program will take; a warm-up without a number is over."""
+    """Report the expected duration of a slow program; a warm-up without a number is over."""
     count, warmup = counts
     runs = _runs_wanted(count, run_ms)
     if run_ms <= SLOW_MS or runs is None:

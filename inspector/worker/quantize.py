@@ -42,7 +42,7 @@ def quantize_source(
         notify: called with messages
         backend_python: interpreter of vendors' quantizers, as in a job
 
-    Raises: AnswerError naming what is missing or wrong
+    Raises: AnswerError naming the missing or invalid part
     """
     if not requested.requested:
         return source

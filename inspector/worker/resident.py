@@ -35,7 +35,7 @@ class MemoryPhases:
         self.peaks[phase] = self._seen()
 
     def largest(self) -> int | None:
-        """Return the peak of all phases and of what lies between them, None if unknown."""
+        """Return the peak of all phases and of the time between them, None if unknown."""
         self._seen()
         return self._largest
 

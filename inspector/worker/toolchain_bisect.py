@@ -62,7 +62,7 @@ def work(job: BisectJob, task: Task) -> dict[str, Any]:
 def bisect_with_executorch(
     job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Search the smallest set of nodes to remove; return what was found.
+    """Search the smallest set of nodes to remove; return the result.
 
     Args:
         job: the request

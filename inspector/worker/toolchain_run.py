@@ -296,7 +296,7 @@ def _report(
 
 
 def partitions_of(given: GivenProgram, versions: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return what ran each delegate of a program."""
+    """Return the engine of each delegate of a program."""
     where = {
         "engine": "",
         "source": _place(versions),

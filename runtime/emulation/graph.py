@@ -49,7 +49,7 @@ class GraphRun:
         Args:
             graph: is not changed
             observe: called with the nested graphs around a node, its name, its result on each
-                side (what it puts there is what this side goes on with), and how often the last
+                side (what it puts there is what this side continues with), and how often the last
                 side has been in this nested graph before
             sides: number of concurrent runs
             state: buffers of runs before; starts from the initial content if None

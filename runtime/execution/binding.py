@@ -270,7 +270,7 @@ class Binder:
     def _known(
         self, args: Sequence[int], operands: Sequence[Operand]
     ) -> Callable[[], Sequence[Any]]:
-        """Return what gives the operands of a prim whose table entries never change."""
+        """Return a function for the operands of a prim whose table entries never change."""
         table = self._table
         known = [
             None if operand is Operand.VALUE else table.slot(index)

@@ -1,4 +1,4 @@
-"""Strings that end a generation: what may be the begin of one is held back."""
+"""Strings that end a generation: a possible prefix of one is held back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StopStrings:
         return text[: len(text) - kept]
 
     def rest(self) -> str:
-        """Return what was held back and belongs to the text after all."""
+        """Return held back text that belongs to the output after all."""
         held, self._held = self._held, ""
         return held
 

@@ -68,7 +68,7 @@ class CallTime:
 
 @dataclass
 class GenerationStats:
-    """What a generation took.
+    """The times of a generation.
 
     Attributes:
         load_ms: loading program and method; of the first generation

@@ -67,7 +67,7 @@ class DebugBuffer:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Return that no values were logged, which an empty file means."""
+        """Return an issue for an empty file: no values were logged."""
         if self.data:
             return ()
         words = (

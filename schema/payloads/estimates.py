@@ -113,7 +113,7 @@ class TensorPlace:
 
 @dataclass(frozen=True, slots=True)
 class PayloadEstimate:
-    """What the tool left of a payload.
+    """The files of the vendor's tool for a payload.
 
     Attributes:
         summary: None if it is missing

@@ -19,7 +19,7 @@ _MAX_TOSA = "TOSA-1.0+FP+INT+int4+int16"
 
 
 def tosa(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of TOSA."""
+    """Return the factory of the partitioner of TOSA."""
     home = backend_part("arm.tosa.partitioner")
     compile_spec = _tosa_spec(options)
     return lambda: home.TOSAPartitioner(compile_spec())
@@ -32,7 +32,7 @@ def _tosa_spec(options: VendorOptions) -> Creator:
 
 
 def ethos_u(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Ethos-U."""
+    """Return the factory of the partitioner of Ethos-U."""
     home = backend_part("arm.ethosu")
     compile_spec = _ethos_u_spec(options)
     return lambda: home.EthosUPartitioner(compile_spec())
@@ -67,7 +67,7 @@ def _memory_modes() -> tuple[str, ...]:
 
 
 def vgf(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of VGF."""
+    """Return the factory of the partitioner of VGF."""
     home = backend_part("arm.vgf")
     compile_spec = _vgf_spec(options)
     return lambda: home.VgfPartitioner(compile_spec())
@@ -81,19 +81,19 @@ def _vgf_spec(options: VendorOptions) -> Creator:
 
 
 def tosa_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of TOSA."""
+    """Return the factory of the quantizer of TOSA."""
     made = backend_part("arm.tosa.compile_spec").TosaCompileSpec
     words = options.text("spec", "TOSA-1.0+INT")
     return _quantizing("TOSAQuantizer", lambda: made(words), options)
 
 
 def ethos_u_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Ethos-U."""
+    """Return the factory of the quantizer of Ethos-U."""
     return _quantizing("EthosUQuantizer", _ethos_u_spec(options), options)
 
 
 def vgf_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of VGF."""
+    """Return the factory of the quantizer of VGF."""
     return _quantizing("VgfQuantizer", _vgf_spec(options), options)
 
 
@@ -107,7 +107,7 @@ def _quantizing(name: str, compile_spec: Creator, options: VendorOptions) -> Cre
 
 
 def cortex_m_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Cortex-M."""
+    """Return the factory of the quantizer of Cortex-M."""
     # The package of its passes comes first: the quantizer's own import would be circular.
     backend_part("cortex_m.passes.cortex_m_pass_manager")
     home = backend_part("cortex_m.quantizer.quantizer")

@@ -122,7 +122,7 @@ class CadenceFlow:
 
 
 def flow(options: VendorOptions) -> Creator:
-    """Return what creates the flow of Cadence."""
+    """Return the factory of the flow of Cadence."""
     home = _compiler()
     modes = {one.value: one for one in home.CompileMode}
     mode = options.member("mode", modes, home.CompileMode.DEFAULT)
@@ -161,7 +161,7 @@ _QUANTIZERS: Mapping[str, str] = {
 
 
 def quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Cadence."""
+    """Return the factory of the quantizer of Cadence."""
     _compiler()
     home = backend_part("cadence.aot.quantizer.quantizer")
     there = {word: name for word, name in _QUANTIZERS.items() if hasattr(home, name)}

@@ -10,7 +10,7 @@ from compiler.backends.vendors.package import backend_part, spec
 
 
 def partitioner(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Core ML."""
+    """Return the factory of the partitioner of Core ML."""
     tools = importlib.import_module("coremltools")
     home = backend_part("apple.coreml.partition")
     backend = backend_part("apple.coreml.compiler").CoreMLBackend
@@ -37,7 +37,7 @@ def partitioner(options: VendorOptions) -> Creator:
 
 
 def quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Core ML."""
+    """Return the factory of the quantizer of Core ML."""
     home = backend_part("apple.coreml.quantizer")
     tools = importlib.import_module("coremltools.optimize.torch.quantization")
     torch = importlib.import_module("torch")
@@ -64,7 +64,7 @@ def operators() -> list[tuple[str, str]]:
 
 
 def mps(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of MPS."""
+    """Return the factory of the partitioner of MPS."""
     home = backend_part("apple.mps.partition.mps_partitioner")
     half = options.flag("use_fp16")
     return lambda: home.MPSPartitioner([spec("use_fp16", bytes([half]))])

@@ -44,7 +44,7 @@ class CortexMFlow:
 
 
 def flow(options: VendorOptions) -> Creator:
-    """Return what creates the flow of Cortex-M."""
+    """Return the factory of the flow of Cortex-M."""
     # The package of its passes comes first: that of its targets would import it half done.
     backend_part("cortex_m.passes.cortex_m_pass_manager")
     home = backend_part("cortex_m.target_config")

@@ -1,4 +1,4 @@
-"""Creates what a line of the table of vendors names."""
+"""Creates the object that a line of the table of vendors names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _created(vendor: Vendor, place: str, name: str, options: Mapping[str, Any]) 
 
 
 def _reading(vendor: Vendor, place: str, given: VendorOptions) -> Any:  # noqa: ANN401
-    """Return what creates an object, after its options were read and checked."""
+    """Return the factory of an object, after its options were read and checked."""
     _check_here(vendor)
     use_own_commands()
     try:

@@ -11,7 +11,7 @@ from compiler.backends.vendors.package import backend_part, spec
 
 
 def qnn(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of QNN."""
+    """Return the factory of the partitioner of QNN."""
     home = backend_part("qualcomm.partition.qnn_partitioner")
     schema = backend_part("qualcomm.serialization.qc_schema")
     utils = backend_part("qualcomm.utils.utils")
@@ -39,7 +39,7 @@ def qnn(options: VendorOptions) -> Creator:
 
 
 def qnn_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of QNN."""
+    """Return the factory of the quantizer of QNN."""
     home = backend_part("qualcomm.quantizer.quantizer")
     schema = backend_part("qualcomm.serialization.qc_schema")
     words = {one.name.removeprefix("use_"): one for one in home.QuantDtype}
@@ -61,7 +61,7 @@ def qnn_operators() -> list[tuple[str, str]]:
 
 
 def mediatek(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of MediaTek; other keys are flags of its compiler."""
+    """Return the factory of the partitioner of MediaTek; other keys are flags of its compiler."""
     home = backend_part("mediatek.partitioner")
     platform: str = options.text("platform", "mt6989")
     more = options.rest()
@@ -71,7 +71,7 @@ def mediatek(options: VendorOptions) -> Creator:
 
 
 def mediatek_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of MediaTek."""
+    """Return the factory of the quantizer of MediaTek."""
     home = backend_part("mediatek.quantizer")
     mode = options.member("mode", home.Precision, home.Precision.A8W8)
 
@@ -84,7 +84,7 @@ def mediatek_quantizer(options: VendorOptions) -> Creator:
 
 
 def samsung(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Samsung."""
+    """Return the factory of the partitioner of Samsung."""
     home = backend_part("samsung.partition.enn_partitioner")
     settings = backend_part("samsung.serialization.compile_options")
     chips = [name for name in settings.SamsungChipset.__members__ if not name.startswith("UNDEF")]
@@ -94,7 +94,7 @@ def samsung(options: VendorOptions) -> Creator:
 
 
 def samsung_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Samsung."""
+    """Return the factory of the quantizer of Samsung."""
     home = backend_part("samsung.quantizer")
     mode = options.member("mode", home.Precision, home.Precision.A8W8)
     per_channel = options.flag("per_channel", True)
@@ -108,7 +108,7 @@ def samsung_quantizer(options: VendorOptions) -> Creator:
 
 
 def nxp(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of NXP."""
+    """Return the factory of the partitioner of NXP."""
     home = backend_part("nxp.neutron_partitioner")
     target = backend_part("nxp.backend.neutron_target_spec").NeutronTargetSpec
     generate = backend_part("nxp.nxp_backend").generate_neutron_compile_spec
@@ -122,7 +122,7 @@ def nxp(options: VendorOptions) -> Creator:
 
 
 def nxp_quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of NXP."""
+    """Return the factory of the quantizer of NXP."""
     home = backend_part("nxp.quantizer.neutron_quantizer")
     target = backend_part("nxp.backend.neutron_target_spec").NeutronTargetSpec
     config: str = options.text("config", "imxrt700")
@@ -130,7 +130,7 @@ def nxp_quantizer(options: VendorOptions) -> Creator:
 
 
 def cuda(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of CUDA."""
+    """Return the factory of the partitioner of CUDA."""
     home = backend_part("cuda.cuda_partitioner")
     backend = backend_part("cuda.cuda_backend").CudaBackend
     device: str = options.text("device", "cuda:0")
@@ -144,7 +144,7 @@ def cuda(options: VendorOptions) -> Creator:
 
 
 def metal(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Metal."""
+    """Return the factory of the partitioner of Metal."""
     home = backend_part("apple.metal.metal_partitioner")
     backend = backend_part("apple.metal.metal_backend").MetalBackend
     method: str = options.text("method", "forward")
@@ -152,14 +152,14 @@ def metal(options: VendorOptions) -> Creator:
 
 
 def mlx(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of MLX, which has no options."""
+    """Return the factory of the partitioner of MLX, which has no options."""
     del options
     home = backend_part("mlx.partitioner")
     return lambda: home.MLXPartitioner()
 
 
 def coreai(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Core AI."""
+    """Return the factory of the partitioner of Core AI."""
     home = backend_part("apple.coreai.partition.partitioner")
     given = {
         "uses_sidecar": options.flag("uses_sidecar"),

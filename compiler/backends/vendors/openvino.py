@@ -21,7 +21,7 @@ def _devices() -> tuple[str, ...]:
 
 
 def partitioner(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner."""
+    """Return the factory of the partitioner."""
     home = backend_part("openvino.partitioner")
     device: str = options.text("device", "CPU", _devices())
     skip = set(options.words("op_types_to_skip"))
@@ -87,7 +87,7 @@ class _Calls:
 
 
 def quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer."""
+    """Return the factory of the quantizer."""
     home = backend_part("openvino.quantizer")
     modes = home.QuantizationMode
     mode = options.member("mode", modes, modes.INT8_SYM)

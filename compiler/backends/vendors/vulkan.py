@@ -19,13 +19,13 @@ _NUMBERS = ("buffer_limit", "external_constants_max_data_bytes")
 
 
 def partitioner(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of Vulkan."""
+    """Return the factory of the partitioner of Vulkan."""
     home = backend_part("vulkan.partitioner.vulkan_partitioner")
     return _creating(home.VulkanPartitioner, options)
 
 
 def web_partitioner(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of WebGPU."""
+    """Return the factory of the partitioner of WebGPU."""
     return _creating(backend_part("webgpu.partitioner.partitioner").WebGPUPartitioner, options)
 
 
@@ -46,7 +46,7 @@ def _creating(cls: Any, options: VendorOptions) -> Creator:  # noqa: ANN401
 
 
 def quantizer(options: VendorOptions) -> Creator:
-    """Return what creates the quantizer of Vulkan."""
+    """Return the factory of the quantizer of Vulkan."""
     home = backend_part("vulkan.quantizer.vulkan_quantizer")
     mode = options.text("mode", "weight-only", ("weight-only", "dynamic"))
     bits = options.number("weight_bits", 8)
@@ -83,7 +83,7 @@ def joining() -> Generator[None, None, None]:
 
 
 def native(options: VendorOptions) -> Creator:
-    """Return what creates the partitioner of native."""
+    """Return the factory of the partitioner of native."""
     home = backend_part("native.partitioner")
     tag = options.text("external_constants_tag", "")
     return lambda: home.NativePartitioner(external_constants_tag=tag or None)

@@ -34,7 +34,7 @@ class DebugPass(PassBase):
         show_spec: bool = False,
         log_filename: str | None = None,
     ) -> None:
-        """Set what to log.
+        """Set the nodes to log.
 
         Args:
             msg: first line

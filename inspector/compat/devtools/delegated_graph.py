@@ -26,7 +26,7 @@ def format_delegated_graph(graph_module: object) -> str:
 
 
 def print_delegated_graph(graph_module: object) -> None:
-    """Print what format_delegated_graph returns."""
+    """Print the result of format_delegated_graph."""
     print(format_delegated_graph(graph_module))  # noqa: T201 - the documented output
 
 

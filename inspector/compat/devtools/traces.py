@@ -90,7 +90,7 @@ class EventSignature:
 
 @dataclass
 class InstructionEvent:
-    """What one run recorded of one instruction.
+    """The recording of one instruction in one run.
 
     Attributes:
         signature: key of its events

@@ -32,7 +32,7 @@ class Bound:
 
     @property
     def metric(self) -> str:
-        """Return what is looked at, as the user calls it."""
+        """Return the metric, as the user names it."""
         if self.requirement is None:
             return LOADS
         name = self.requirement.metric
@@ -59,7 +59,7 @@ class Bound:
 
 
 def parse_bound(text: str) -> Bound:
-    """Return what a text such as ``gap.max_abs<=1e-3``, ``output.snr_db>=40`` or ``loads`` wants.
+    """Return the bound in a text such as ``gap.max_abs<=1e-3``, ``output.snr_db>=40`` or ``loads``.
 
     Raises: RequirementError
     """

@@ -45,7 +45,7 @@ class OutputFigures:
         top_1: share of rows whose largest element is at the same place; None if not class-like
         strange: elements that are NaN or infinite in one of the two only
         notes: why samples were not compared, once each
-        floating: whether it is of floats; differences of indices and classes do not count as errors
+        floating: whether it has floats; differences of indices and classes do not count as errors
     """
 
     variant: int
@@ -319,7 +319,7 @@ def _sample(variant: int, sample: EvalSample) -> WorstSample | None:
 
 
 def _badness(one: WorstSample) -> tuple[float, float, float]:
-    """Order: elements that are not finite, little signal to noise, large differences."""
+    """Return the sort key: non-finite elements first, then low SNR, then large differences."""
     return -one.strange, math.inf if one.snr_db is None else one.snr_db, -one.max_abs
 
 
@@ -391,5 +391,5 @@ def _output_json(one: OutputFigures) -> dict[str, Any]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as JSON has it: None for infinity and NaN."""
+    """Return a number for JSON: None for infinity and NaN."""
     return value if value is not None and math.isfinite(value) else None

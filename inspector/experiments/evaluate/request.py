@@ -131,7 +131,7 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen_reference(sessions: Sequence[Session], method: str, requested: str) -> EvalReference:
-    """Return what the outputs are compared with.
+    """Return the reference of the outputs.
 
     Args:
         sessions: the variants

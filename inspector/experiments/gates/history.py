@@ -25,7 +25,7 @@ class GateRun:
 
     Attributes:
         date: when, in UTC
-        program: what was judged
+        program: the judged programs
         sha256: of the program file, empty if unknown
         met: whether all requirements were
         figures: value by metric; None for unknown ones

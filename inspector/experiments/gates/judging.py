@@ -16,7 +16,7 @@ from inspector.experiments.gates.times import latency, latency_ratio
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A requirement and what was found.
+    """A requirement and its result.
 
     Attributes:
         requirement: as written
@@ -92,8 +92,8 @@ def judge_requirement(
 
     Args:
         one: the requirement
-        evidence: what is known of the program
-        baseline: what a relative bound refers to
+        evidence: the known facts of the program
+        baseline: the baseline of a relative bound
 
     Raises: MissingError when a file is missing that the metric needs
     """

@@ -14,8 +14,8 @@ def junit_text(judgements: Sequence[Judgement], subject: str) -> str:
     """Return a test suite with one case for each requirement.
 
     Args:
-        judgements: what was judged
-        subject: what the requirements are of, the class of all cases
+        judgements: the judged programs
+        subject: the subject of the requirements, the class of all cases
     """
     suites, suite = _suite(len(judgements), failures=sum(not one.met for one in judgements))
     for one in judgements:

@@ -35,7 +35,7 @@ class RequirementError(ValueError):
 
 
 class Kind(str, Enum):
-    """What is needed to compute a metric."""
+    """The input needed to compute a metric."""
 
     PROGRAM = "program"
     TIME = "time"
@@ -111,12 +111,12 @@ class Requirement:
 
     @property
     def quantity(self) -> BoundUnit:
-        """Return what the metric is measured in."""
+        """Return the unit of the metric."""
         return unit_of(self.metric)
 
     @property
     def kind(self) -> Kind:
-        """Return what is needed to compute it."""
+        """Return the input needed to compute it."""
         if self.metric.startswith(GAP):
             return Kind.GAP
         if self.metric.startswith(EVAL):
@@ -129,7 +129,7 @@ class Requirement:
 
 
 def unit_of(metric: str) -> BoundUnit:
-    """Return what a metric is measured in.
+    """Return the unit of a metric.
 
     Raises: KeyError for an unknown one
     """

@@ -1,4 +1,4 @@
-"""Requirements judged for several programs at once, by what is known of each already."""
+"""Requirements judged for several programs at once, by the known facts of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GateSide:
     evaluation: VariantFigures | None = None
 
     def evidence(self) -> Evidence:
-        """Return what is known of it."""
+        """Return its known facts."""
         return Evidence(self.session, self.name, gap=self.gap, evaluation=self.evaluation)
 
 
@@ -46,7 +46,7 @@ class JudgedGate:
 
     Attributes:
         side: name of the program
-        requirement: what is required
+        requirement: the requirement
         judgement: None if something is missing that the metric needs
         missing: what it is, as a sentence; empty with a judgement
         lacks: comparisons and evaluations that would supply it, each with the name of its program
@@ -74,9 +74,9 @@ def judge_sides(
     """Return each requirement for each program, those of a requirement together.
 
     Args:
-        requirements: what is required
+        requirements: the requirement
         sides: the programs
-        baseline: what relative bounds refer to
+        baseline: the baseline of relative bounds
     """
     return tuple(_judged(one, side, baseline) for one in requirements for side in sides)
 
@@ -100,7 +100,7 @@ def _judged(one: Requirement, side: GateSide, baseline: GateSide | None) -> Judg
 
 
 def _lacks(one: Requirement, side: GateSide) -> bool:
-    """Return whether a comparison or an evaluation that the metric is of was not made."""
+    """Return whether the comparison or evaluation that the metric needs is missing."""
     if one.kind is Kind.GAP:
         return side.gap is None
     if one.kind is Kind.EVAL:

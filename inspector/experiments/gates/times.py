@@ -68,7 +68,7 @@ def time_of_runs(metric: str, times: Sequence[float]) -> tuple[float, str]:
 
 
 def noise_of_runs(times: Sequence[float]) -> str:
-    """Return how noisy runs are, to follow what their time is of; empty for none."""
+    """Return the noise of runs as a suffix of the description of their time; empty for none."""
     noise = RunTimes(tuple(times)).noise
     return f", noisy ({noise})" if noise else ""
 

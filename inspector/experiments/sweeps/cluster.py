@@ -45,7 +45,7 @@ class ClusterRunner(PoolRunner[Mapping[str, Any]]):
         Args:
             address: of the scheduler, as tcp://host:8786
             folder: of the sweep, on this machine
-            settings: what is done with each point
+            settings: the measurements of each point
 
         Raises: ClusterError without dask, or without a cluster at the address
         """

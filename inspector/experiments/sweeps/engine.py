@@ -52,12 +52,12 @@ class Runner(Protocol):
 
         Args:
             point: which
-            known: what an earlier try has found
+            known: results of an earlier attempt
         """
         ...
 
     def finished(self) -> list[tuple[PointResult, bool]]:
-        """Return what has ended since the last call, each with whether a process was lost."""
+        """Return the points that ended since the last call, and whether a process was lost."""
         ...
 
     def at_work(self) -> list[str]:
@@ -65,7 +65,7 @@ class Runner(Protocol):
         ...
 
     def close(self) -> None:
-        """End what runs."""
+        """End running points."""
         ...
 
 
@@ -76,7 +76,7 @@ class PoolRunner(Generic[Answer]):
     """Points as futures of an executor: of ``concurrent.futures`` here, of a cluster there."""
 
     def __init__(self, executor: Executor) -> None:
-        """Take what works on points."""
+        """Take the executor of points."""
         self._executor = executor
         self._futures: dict[Future[Answer], Point] = {}
 
@@ -89,7 +89,7 @@ class PoolRunner(Generic[Answer]):
         self._futures[self.submit(point, known)] = point
 
     def finished(self) -> list[tuple[PointResult, bool]]:
-        """Return what has ended since the last call, after a short wait."""
+        """Return the points that ended since the last call, after a short wait."""
         done, _ = wait(self._futures, _POLL_SECONDS, FIRST_COMPLETED)
         return [self.taken(future, self._futures.pop(future)) for future in done]
 
@@ -110,7 +110,7 @@ class PoolRunner(Generic[Answer]):
         raise NotImplementedError
 
     def stage(self, point: Point) -> str:
-        """Return what is done with a point."""
+        """Return the current stage of a point."""
         raise NotImplementedError
 
 
@@ -122,7 +122,7 @@ class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
 
         Args:
             folder: of the sweep
-            settings: what is done with each point
+            settings: the measurements of each point
             workers: how many points are worked on at once
         """
         super().__init__(ThreadPoolExecutor(workers, "sweep"))
@@ -182,14 +182,14 @@ class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a sweep is to do.
+    """The plan of a sweep.
 
     Attributes:
         recipe: file of the recipe
         fields: that are varied
         points: all of them
         objectives: metrics of the Pareto front
-        settings: what is done with each point
+        settings: the measurements of each point
     """
 
     recipe: str
@@ -253,9 +253,9 @@ class Sweep:
         return self._runner.at_work()
 
     def step(self) -> list[PointResult]:
-        """Start as many as fit and return what has ended since the last call.
+        """Start as many as fit and return the points that ended since the last call.
 
-        Raises: FolderError if the results cannot be written; what was made is kept
+        Raises: FolderError if the results cannot be written; finished points are kept
         """
         while self._queue and self._runner.room() > 0:
             self._start(self._queue.popleft())
@@ -274,7 +274,7 @@ class Sweep:
         write_whole(self.folder / RESULTS, results_text(self.results))
 
     def close(self) -> None:
-        """End what runs; what is finished stays."""
+        """End running points; finished points stay."""
         self._runner.close()
 
     def _start(self, point: Point) -> None:
@@ -341,7 +341,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def run_to_end(sweep: Sweep, report: Callable[[Sweep, Sequence[PointResult]], None]) -> Results:
-    """Work until every point has ended; what is made stays, however this ends.
+    """Work until every point has ended; finished points stay, however this ends.
 
     Args:
         sweep: the sweep

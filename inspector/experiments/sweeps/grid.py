@@ -29,7 +29,7 @@ class GridError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What is varied.
+    """The varied fields.
 
     Attributes:
         fields: of the recipe, in the order of the columns
@@ -187,7 +187,7 @@ def _kind(field: str) -> object:
 
 
 def _value(text: str, kind: object) -> object:
-    """Return a value as its field has it; what does not fit stays text, and is refused later."""
+    """Return a value in the type of its field; others stay strings, and are refused later."""
     if get_origin(kind) is tuple:
         if get_args(kind)[0] is not str:
             return _json_or_text(text)
@@ -212,7 +212,7 @@ def points_of(job: CompileJob, grid: Grid, source_sha256: str) -> tuple[Point, .
     """Return the points of a grid over a job; combinations that are the same come once.
 
     Args:
-        job: what is varied
+        job: the varied fields
         grid: how
         source_sha256: of the source as it is now; another source makes other points
 

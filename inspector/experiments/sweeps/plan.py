@@ -33,8 +33,8 @@ def plan_of(
     Args:
         recipe: file of the recipe
         job: of the recipe
-        grid: what is varied
-        settings: what is done with each point
+        grid: the varied fields
+        settings: the measurements of each point
         objectives: metrics of the Pareto front; empty for the usual ones
 
     Raises: GridError, OSError
@@ -72,7 +72,7 @@ def grid_of_request(request: SweepRequest) -> Grid:
 
 
 def request_of_results(results: Results, workers: int = 0) -> SweepRequest:
-    """Return the request that goes on with a sweep, from its results alone."""
+    """Return the request that continues with a sweep, from its results alone."""
     nothing: Mapping[str, Any] = {}
     own = next((one.settings for one in results.points if one.settings), nothing)
     names = ("runs", "gap", "inputs", "device", "data", "metric", "samples")

@@ -1,4 +1,4 @@
-"""What a sweep takes, estimated from the last compile and the last run."""
+"""The duration of a sweep, estimated from the last compile and the last run."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class SweepRequest:
     Attributes:
         recipe: file of the recipe
         grid: values of each field
-        settings: what is done with each point
+        settings: the measurements of each point
         workers: points at once, 0 for one a processor
         points: the points themselves, instead of the combinations of a grid
         record: ETRecord whose modules are quantized one at a time, instead of a grid

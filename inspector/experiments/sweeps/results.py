@@ -106,7 +106,7 @@ class Results:
         recipe: file of the recipe that was varied
         fields: that were varied
         points: in the order of the grid
-        objectives: metrics that the Pareto front is of
+        objectives: metrics of the Pareto front
     """
 
     recipe: str

@@ -67,7 +67,7 @@ Compiler = Callable[[CompileJob, Path], RunningPoint]
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
-    """What is done with each point beside compiling it.
+    """The measurements of each point beside compiling it.
 
     Attributes:
         runs: how often it is run for its latency, 0 for not at all
@@ -141,7 +141,7 @@ class PointTask:
 
     Attributes:
         point: which
-        stage: what is being done
+        stage: current activity
         result: None while it runs
         crashed: whether it failed because a process was lost, so that another try may do
     """
@@ -159,8 +159,8 @@ class PointTask:
         Args:
             point: which
             folder: for its files
-            settings: what is done beside compiling
-            known: what an earlier try has found, whose parts are not done again
+            settings: measurements beside compiling
+            known: results of an earlier attempt, whose parts are not done again
             compiler: starts a compile
         """
         self.point = point
@@ -214,7 +214,7 @@ class PointTask:
         return self.result or self._made(Status.FAILED, sentence="stopped")
 
     def close(self) -> None:
-        """End what runs; what is finished stays."""
+        """End running points; finished points stay."""
         if self._running is not None:
             self._running.close()
         self._steps.close()

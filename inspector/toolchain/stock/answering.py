@@ -136,7 +136,7 @@ def _refer(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
 
 
 class _KeptPrograms:
-    """Exported programs that are lowered again and again, so that all are of the same weights."""
+    """Exported programs that are lowered repeatedly, so that all share the same weights."""
 
     def __init__(self) -> None:
         self._what = ""

@@ -77,7 +77,7 @@ def _quantizer(job: Mapping[str, Any]) -> Any:  # noqa: ANN401 - None for any bu
 
 
 def _calls(program: Any) -> Iterator[Verdict]:  # noqa: ANN401 - an exported program
-    """Yield what a verdict has of each call."""
+    """Yield the fields of the verdict on each call."""
     for node, path in calls_in(program.graph_module):
         handle = unit_of(node).meta.get("debug_handle")
         yield {

@@ -39,7 +39,7 @@ def quantized_program(
         quantizer: ``module:class`` in the package
         vendors: name and options of a vendor's quantizer to use instead, None for none
 
-    Raises: StockError naming what is missing or wrong
+    Raises: StockError naming the missing or invalid part
     """
     steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
     if steps is None:

@@ -61,7 +61,7 @@ class CoreMLBackend(GraphBackend):
 
     @override
     def engine(self, payload: Payload, partition: int) -> GraphEngine:
-        """Return what runs a payload.
+        """Return the engine of a payload.
 
         Raises: DelegateError naming what is not known
         """

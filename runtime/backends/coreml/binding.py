@@ -91,7 +91,7 @@ def _parameters(run: Callable[..., Any]) -> tuple[tuple[str, ...], frozenset[str
 
 
 def operand_of(argument: Argument, graph: Graph) -> Operand | None:
-    """Return what an argument is, None for names and literals in an order that is lost."""
+    """Return the value of an argument, None for names and literals in an order that is lost."""
     if argument.values and argument.literal is not None:
         return None
     if not argument.values:

@@ -57,7 +57,7 @@ def bind_control(
 
     Args:
         blocks: enclosed
-        engine: returns what runs a block, by name
+        engine: returns the executor of a block, by name
         node: to be bound
         graph: that it is in
     """

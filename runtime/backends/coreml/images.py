@@ -24,7 +24,7 @@ def _padding(
     kernel: Sequence[int],
     strides: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Return what is added before and after each dimension; kernels are dilated already."""
+    """Return the padding before and after each dimension; kernels are dilated already."""
     if kind == "valid":
         return [(0, 0)] * len(sizes)
     if kind == "custom":

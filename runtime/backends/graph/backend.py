@@ -54,7 +54,7 @@ class GraphBackend(BackendInterface):
         return self.engine(payload, context.partition)
 
     def engine(self, payload: Payload, partition: int) -> GraphEngine:
-        """Return what runs a payload.
+        """Return the engine of a payload.
 
         Raises: DelegateError naming the operators that are not known
         """

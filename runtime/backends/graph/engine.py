@@ -161,7 +161,7 @@ class GraphEngine:
         return len(self._fixed) - 1
 
     def _finisher(self, name: str) -> Callable[[Any], Any]:
-        """Return what turns a result into the payload's value: its dtype is where it rounds."""
+        """Return the conversion of a result into the payload's value; its dtype rounds."""
         value, dtype = self.graph.values[name], self._dtypes[self.places[name]]
         if dtype is None:
             return _SCALARS.get(value.kind, _same)

@@ -85,14 +85,14 @@ class LocalHost:
         self._networks[number].bind(inputs, outputs)
 
     def infer(self, number: int) -> None:
-        """Run a network on what is bound.
+        """Run a network on the bound tensors.
 
         Raises: OpenvinoError with the package's reason
         """
         self._networks[number].infer()
 
     def runner(self, number: int) -> Callable[[], None]:
-        """Return a function that runs a network on what is bound; see ``infer``."""
+        """Return a function that runs a network on the bound tensors; see ``infer``."""
         return self._networks[number].infer
 
     def results(self, number: int) -> list[Given]:

@@ -82,7 +82,7 @@ class ProcessHost:
         self._bound[number] = inputs
 
     def infer(self, number: int) -> None:
-        """Run a network on what is bound.
+        """Run a network on the bound tensors.
 
         Raises: OpenvinoError with the package's reason
         """
@@ -102,7 +102,7 @@ class ProcessHost:
         ]
 
     def runner(self, number: int) -> Callable[[], None]:
-        """Return a function that runs a network on what is bound; see ``infer``."""
+        """Return a function that runs a network on the bound tensors; see ``infer``."""
         return partial(self.infer, number)
 
     def results(self, number: int) -> list[Given]:

@@ -65,7 +65,7 @@ class LayerSteps(NodeSteps):
                 self._kept[name] = self._replaced.get(name, self._values[name])
 
     def _refresh(self) -> None:
-        """Run the network if what it reads has changed."""
+        """Run the network if its inputs have changed."""
         if self._probes is not None:
             return
         given = self._replaced

@@ -217,7 +217,7 @@ class TosaBackend(GraphBackend):
 
     @override
     def engine(self, payload: Payload, partition: int) -> GraphEngine:
-        """Return what runs a payload.
+        """Return the engine of a payload.
 
         Raises: DelegateError naming the operators that are not known
         """

@@ -30,7 +30,7 @@ _MOST_DEPTH = 32  # of blocks inside blocks
 
 
 def tosa_engine(payload: Payload, table: OperatorTable, partition: int) -> GraphEngine:
-    """Return what runs a TOSA graph with its blocks.
+    """Return the executor of a TOSA graph with its blocks.
 
     Raises: DelegateError naming the operators that are not known
     """

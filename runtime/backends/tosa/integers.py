@@ -70,7 +70,7 @@ def rescale(facts: Facts, dtypes: tuple[str, str], *given: Tensor) -> Tensor:
 
 
 def table(x: Tensor, entries: Tensor) -> Tensor:
-    """Return what a table has for int8, and between its 513 entries for int16."""
+    """Return the entries of a table for int8, and between its 513 entries for int16."""
     own = entries.long()
     if x.dtype is not torch.int16:
         return own[x.long() + _TABLE_MIDDLE]

@@ -114,7 +114,7 @@ class ScriptWriter:
         return found
 
     def point(self, tensor: Tensor, contents: Tensor) -> None:
-        """Let a tensor stand for the contents of another one from now on."""
+        """Bind a tensor to the contents of another one."""
         self._values[id(tensor)] = self.value(contents)
         self._given.discard(id(tensor))
         self._held.append(tensor)
@@ -134,7 +134,7 @@ class ScriptWriter:
             value.setType(_type_of(symbol.kind))
 
     def define(self, index: int, value: Any) -> None:  # noqa: ANN401 - a value of the graph
-        """Let a scalar stand for a value of the graph from now on."""
+        """Bind a scalar to a value of the graph."""
         self._scalars[index] = value
 
     def scalar(self, index: int) -> Any:  # noqa: ANN401 - a value of the graph
@@ -157,7 +157,7 @@ class ScriptWriter:
         self.limits[:0] = [_UNLIMITED] * len(integers)
 
     def bind(self, tensor: Tensor, value: Any) -> None:  # noqa: ANN401 - a value of the graph
-        """Let a tensor stand for a value of the graph from now on."""
+        """Bind a tensor to a value of the graph."""
         self._values[id(tensor)] = value
         self._given.discard(id(tensor))
         self._held.append(tensor)

@@ -244,12 +244,12 @@ _Taken = _RecordedCall | SymbolicCall
 
 
 class _Recording:
-    """Runs calls, and lets graphs stand for stretches of them from the next run on.
+    """Runs calls, and replaces stretches of them by graphs from the next run on.
 
     Args:
         run_calls: in order
         places: instruction of each
-        scope: what the instructions share
+        scope: the shared state of the instructions
     """
 
     def __init__(self, run_calls: Sequence[Call], places: Sequence[int], scope: Scope) -> None:
@@ -290,7 +290,7 @@ class _Recording:
     def _recorder(
         self, call: Call, place: int, *, opened: bool
     ) -> Callable[[], _Taken | None] | None:
-        """Return what runs a call and records it, None for a call that no graph can repeat."""
+        """Return a function that runs and records a call, None if no graph can repeat it."""
         flow = self._scope.flow
         if getattr(call, "func", None) in _RELEASES:
             return partial(_recorded, call) if opened else None

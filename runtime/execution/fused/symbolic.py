@@ -38,7 +38,7 @@ _OPERATORS: Mapping[str, Operator] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the instructions of a plan share.
+    """The shared state of the instructions of a plan.
 
     Attributes:
         flow: reads and writes of each tensor
@@ -131,7 +131,7 @@ class SymbolicCall:
         return same
 
     def form(self) -> Hashable:
-        """Return what decides whether it can be written: equal for the same layer of a network."""
+        """Return a key of whether it can be written, equal for the same layer of a network."""
         flow, bound = self._scope.flow, self._bound
         slots = [flow.tensors[index].slot for index in flow.tensors_of(bound.args)]
         tensors = [(s.tensor.dtype, s.dynamism, s.planned, s.constant, s.in_order) for s in slots]
@@ -158,7 +158,7 @@ class SymbolicCall:
         call: Any,  # noqa: ANN401 - a partial or any other
         instruction: BoundInstruction,
     ) -> Callable[[ScriptWriter], None]:
-        """Return what writes the call.
+        """Return the writer of the call.
 
         Raises: UnscriptableError
         """
@@ -343,7 +343,7 @@ def _wanted(call: Any, uses: Sequence[TensorUse], *, own: bool) -> list[bool]:  
 
 
 def _run(call: Any) -> bool:  # noqa: ANN401 - a partial or any other call
-    """Run a call; return whether its results are of the dtypes of their slots."""
+    """Run a call; return whether its results have the dtypes of their slots."""
     function = getattr(call, "func", None)
     if function is calls.keep_one:
         run, tensor, _, slot = call.args

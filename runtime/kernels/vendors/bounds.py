@@ -1,4 +1,4 @@
-"""What the kernels of vendors check before they compute: sizes that a program asks for."""
+"""Checks of the kernels of vendors: sizes that a program asks for."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _DIGITS = 24
 
 
 def folder_of(payload: bytes | bytearray | memoryview) -> str:
-    """Return what the names of a payload's members begin with."""
+    """Return the prefix of the names of a payload's members."""
     return f"{PREFIX}{hashlib.sha256(payload).hexdigest()[:_DIGITS]}/"
 
 

@@ -197,7 +197,7 @@ def _weights(
 
 
 def _weight_file(path: str, files: Mapping[str, File]) -> File | None:
-    """Return the file that a program means, whose folder is that of the model."""
+    """Return the file that a program refers to, in the folder of the model."""
     tail = path.removeprefix("@model_path/")
     for folder in ("model.mlpackage/Data/com.apple.CoreML/", "model.mlmodelc/", ""):
         if folder + tail in files:

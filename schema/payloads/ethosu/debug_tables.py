@@ -88,7 +88,7 @@ class DebugTables:
 
 
 def _tables(text: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the names of the tables and what is in them."""
+    """Yield the names and the contents of the tables."""
     at = 0
     while (found := _BEGIN.search(text, at)) is not None:
         end = text.find(_END, found.end())

@@ -33,7 +33,7 @@ MEMORIES = (
 
 
 def read_estimates(payload: memoryview, files: Mapping[str, bytes]) -> PayloadEstimate | None:
-    """Return what Vela left beside a payload, None if it left nothing.
+    """Return the files of Vela for a payload, None without any.
 
     Raises: FormatError if a table cannot be read
     """

@@ -21,7 +21,7 @@ _BITS = 8
 
 
 def copied(source: Tensor, task: int = 0, channel: int = 0) -> Tensor:
-    """Return what a transfer between memories copies."""
+    """Return the elements that a transfer between memories copies."""
     del task, channel
     return source.clone()
 
