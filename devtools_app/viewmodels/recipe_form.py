@@ -25,7 +25,7 @@ class FieldKind(str, Enum):
     CHOICE = "choice"
     NUMBER = "number"  # an integer, possibly none
     FLAG = "flag"
-    LINES = "lines"  # one a line
+    LINES = "lines"  # one per line
 
 
 @dataclass(frozen=True, slots=True)

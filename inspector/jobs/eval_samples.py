@@ -1,4 +1,4 @@
-"""The samples of an evaluation, stored one a line so that it can be resumed."""
+"""The samples of an evaluation, stored one per line so that it can be resumed."""
 
 from __future__ import annotations
 

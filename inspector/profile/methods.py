@@ -128,7 +128,7 @@ class Profile:
     """The events of all blocks and the time of each method.
 
     Attributes:
-        rows: one an event; a row object is made on first access
+        rows: one per event; a row object is made on first access
         methods: mean times
         unit: unit of the ticks
         unit_assumed: the unit is not known from the file

@@ -22,7 +22,7 @@ class TextColumn:
     Attributes:
         title: name of the values
         heading: title with the unit
-        cells: one a row, and one of the total
+        cells: one per row, and one of the total
         is_text: aligned to the left, and truncated if too wide
         spare: a terminal too narrow for all columns loses those with the highest number first;
             0 is always there

@@ -55,7 +55,7 @@ def delegate_table(entry: MethodDelegation) -> Table:
 
 
 def payload_table(entry: MethodDelegation) -> Table:
-    """Return the facts of each payload, a fact a row."""
+    """Return the facts of each payload, one fact per row."""
     rows = [
         (one.index, key, str(value))
         for one in entry.delegates

@@ -178,7 +178,7 @@ def tensors(session: Session, method: str, units: Units) -> Table:
 
 
 def facts(session: Session, method: str, _units: Units) -> Table:
-    """Return what Vela assumes and estimates of each command stream, a fact a row.
+    """Return what Vela assumes and estimates of each command stream, one fact per row.
 
     Raises: QueryError without estimates
     """

@@ -18,7 +18,7 @@ from schema.objects.codec import to_json
 
 
 class PlannerError(ValueError):
-    """A request that names no method or planner that there is."""
+    """A request for an unknown method or planner."""
 
 
 def work(job: PlanJob, task: Task) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class EventReader:
     """Reads the events whose offsets are stored at given positions, or that are there directly.
 
     Attributes:
-        rows: one an event, marked where damaged
+        rows: one per event, marked where damaged
         several: whether some event had more than one of its three fields set
         odd_text: whether some string was not UTF-8
     """

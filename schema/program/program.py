@@ -41,7 +41,7 @@ class ProgramFile:
 
     @property
     def plans(self) -> tuple[m.ExecutionPlan, ...]:
-        """Return the execution plans, one a method."""
+        """Return the execution plans, one per method."""
         return self.table.execution_plan
 
     @property

@@ -204,7 +204,7 @@ class EdgeRouter:
         return way
 
     def _runs(self, path: list[int], edge: Edge, spread: dict[tuple[int, int], float]) -> list[Run]:
-        """Return the vertical runs of an edge, one a row."""
+        """Return the vertical runs of an edge, one per row."""
         upper, upper_port, lower, lower_port, upward = edge
         out = attach(self.problem, upper, upper_port, lower_side=True)
         into = attach(self.problem, lower, lower_port, lower_side=False)

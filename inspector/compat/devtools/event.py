@@ -68,7 +68,7 @@ class Event:
         *factor_and_more: Any,  # noqa: ANN401
         **named: Any,  # noqa: ANN401
     ) -> Event:
-        """Return the event of a signature from objects of the stock package, one a run."""
+        """Return the event of a signature from objects of the stock package, one per run."""
         from inspector.compat.devtools.traces import event_of
 
         return event_of(signature, events, *factor_and_more, **named)
@@ -119,7 +119,7 @@ class Event:
 
     @property
     def start_time(self) -> list[int] | None:
-        """Return the starts, one a run; None without a duration."""
+        """Return the starts, one per run; None without a duration."""
         return self._start_time
 
     @property

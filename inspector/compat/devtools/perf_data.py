@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PerfData:
-    """Durations of one event, one a run, and their statistics.
+    """Durations of one event, one per run, and their statistics.
 
     Units: the target time scale of the Inspector that created it
 

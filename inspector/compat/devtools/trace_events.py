@@ -140,7 +140,7 @@ class TraceEvents(Sequence[Event]):
         return counts[self.block.layout.group] > 0
 
     def raw(self, at: int) -> list[Any]:
-        """Return the durations of one event, one a run."""
+        """Return the durations of one event, one per run."""
         if self.clock.converter is None or not self.inner[at]:
             return self.times[at].tolist()
         name = self.block.event_name(at)
@@ -173,7 +173,7 @@ class TraceEvents(Sequence[Event]):
         return {"p10": p10, "p50": p50, "p90": p90, "avg": means, "min": low, "max": high}
 
     def start_lists(self) -> list[list[int] | None]:
-        """Return the start of all events, one a run; None without a duration."""
+        """Return the start of all events, one per run; None without a duration."""
         rows: list[list[int] | None] = np.transpose(self.block.start).tolist()
         for at in np.flatnonzero(~self.timed).tolist():
             rows[at] = None

@@ -1,4 +1,4 @@
-"""A file of requirements: one a line, as ``etscope gate --require`` takes them."""
+"""A file of requirements: one per line, as ``etscope gate --require`` takes them."""
 
 from __future__ import annotations
 

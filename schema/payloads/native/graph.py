@@ -1,4 +1,4 @@
-"""A native payload as graphs, one a method."""
+"""A native payload as graphs, one per method."""
 
 from __future__ import annotations
 
