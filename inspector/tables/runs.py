@@ -76,9 +76,9 @@ def times_table(report: Mapping[str, Any]) -> Table:
 
 def expected_text(cost: Expected) -> str:
     """Return the expected duration of measuring a slow program: ``a run takes 6.2 s: …``."""
-    timed = f"{cost.timed:,} timed and " if cost.timed else ""
-    verb = "takes" if cost.bare == 1 and not cost.timed else "take"
-    runs = f"{timed}{plural(cost.bare, 'bare run')} {verb}"
+    runs = plural(cost.bare, "bare run takes", "bare runs take")
+    if cost.timed:
+        runs = f"{cost.timed:,} timed and {plural(cost.bare, 'bare run')} take"
     one, all_runs = format_estimate(cost.run_ms / 1e3), format_estimate(cost.seconds)
     return f"a run takes {one}: {runs} about {all_runs}"
 
