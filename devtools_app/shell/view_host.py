@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.state.requests import ChooseFiles
 from devtools_app.state.state import State
 from devtools_app.views.spec import CanClose, CanTakeFocus, View, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -39,6 +40,9 @@ class ViewHost(QWidget):
         self._failed_for: State | None = None
         self._details = ""
         self._empty = EmptyState(context.theme)
+        self._opener = self._empty.add_button(
+            "Open files…", lambda: self._context.ask(ChooseFiles(beside=True))
+        )
         self._error = EmptyState(context.theme)
         self._error.add_button("Copy details", self._copy_details)
         self._error.add_button("Try again", self.retry)
@@ -64,19 +68,24 @@ class ViewHost(QWidget):
         if not self.isVisible() or state is self._shown or state is self._failed_for:
             return
         if self.spec.module and not self._context.imports.ready(self.spec.module):
-            self._empty.show_need(_IMPORTING)
+            self._show_need(_IMPORTING, opens=False)
             self._stack.setCurrentWidget(self._empty)
             return
         need = self._need(state)
         if need is not None:
             self._shown = state
-            self._empty.show_need(need)
+            self._show_need(need, opens=state.session is not None)
             self._stack.setCurrentWidget(self._empty)
             return
         try:
             self._show(state)
         except Exception as error:  # noqa: BLE001 - one view's bug must not take the window along
             self._fail(state, error)
+
+    def _show_need(self, need: Need, *, opens: bool) -> None:
+        """Show what is missing; with a session open its file can be opened beside the others."""
+        self._opener.setVisible(opens)
+        self._empty.show_need(need)
 
     def _arrived(self, module: str) -> None:
         if module == self.spec.module and self._view is None:

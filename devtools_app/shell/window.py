@@ -167,7 +167,7 @@ class MainWindow(QMainWindow):
         layout.setSpacing(0)
         layout.addWidget(self._pages, 1)
         layout.addWidget(self.fold_bar)
-        self.strip.float_over(middle)
+        self.strip.float_over(self._pages)  # the line over the panels below stays in sight
         self.setCentralWidget(middle)
         self.areas = FocusAreas(self._areas)
         self.tour = Tour(self._pages, self.theme, self.store, self.controller, self._bring_up)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSplitter
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSplitter
 from typing_extensions import override
 
 from devtools_app.state.state import OpenSession, State
@@ -49,7 +49,12 @@ class BackendsPane(PanelActions, Pane):
         self._plans: dict[OpenSession, BackendPlan] = {}
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
-        parts.addWidget(self.card)
+        scroll = QScrollArea()  # a card is longer than a small window has room for
+        scroll.setWidget(self.card)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setAccessibleName("Card of the chosen backend")
+        parts.addWidget(scroll)
         parts.setChildrenCollapsible(False)
         parts.setSizes([420, 200])
         self.set_content(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -27,7 +27,7 @@ from devtools_app.widgets.text_label import text_label
 from inspector.tables.facts import Fact
 from inspector.tables.glossary import definition
 
-_LABEL_WIDTH = 92
+_LABEL_WIDTH, _MOST_LABEL = 92, 220
 
 
 class Card(QFrame):
@@ -72,7 +72,9 @@ class Card(QFrame):
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(3)
-        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        metrics = QFontMetrics(self._theme.sans())
+        widest = max((metrics.horizontalAdvance(fact.label) for fact in facts), default=0)
+        grid.setColumnMinimumWidth(0, min(max(_LABEL_WIDTH, widest + 2), _MOST_LABEL))
         grid.setColumnStretch(1, 1)
         for row, fact in enumerate(facts):
             label = card_text(self._theme, fact.label)

@@ -70,3 +70,17 @@ def test_what_can_be_done_comes_before_the_code_and_has_the_keyboard(make_window
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
     run = next(host for host in window.hosts if host.spec.name == "run")
     qtbot.waitUntil(run.isVisible, timeout=5_000)
+
+
+@pytest.mark.parametrize("name", ["graph", "memory"])
+def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, data, name):
+    window = make_window()
+    open_sample(window, qtbot, (str(data / "corpus/v1.5.1/mm_portable/run.etdp"),))
+    window.activateWindow()
+    window.show_view(name)
+
+    def offered() -> bool:
+        focus = QApplication.focusWidget()
+        return isinstance(focus, QPushButton) and focus.text() == "Open files…"
+
+    qtbot.waitUntil(offered, timeout=20_000)

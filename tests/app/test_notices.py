@@ -122,3 +122,13 @@ def test_a_message_about_reading_ends_when_it_is_read_again(window: MainWindow, 
     with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.controller.reload()
     assert window.strip.text == ""
+
+
+def test_a_message_leaves_the_line_over_the_panels_in_sight(window, qtbot) -> None:
+    window.resize(1280, 720)
+    window.notice(Notice("The trace does not name the unit of its ticks.", "info"))
+    qtbot.waitUntil(window.strip.isVisible, timeout=5_000)
+    bar, strip = window.fold_bar, window.strip
+    assert bar.isVisible()
+    top = bar.mapTo(window, bar.rect().topLeft()).y()
+    assert strip.mapTo(window, strip.rect().bottomLeft()).y() < top
