@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import override
 
 from inspector.cli import llm_export, llm_gap, llm_plan, llm_run
 from inspector.cli.answer import Answer
@@ -55,8 +59,44 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_timeout(parser)
 
 
+class _PromptPart(Action):
+    """Appends an option to the parts of a prompt, in the order in which they are given."""
+
+    @override
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        kind = "text" if self.dest == "prompt" else self.dest
+        namespace.parts = [*namespace.parts, (kind, values)]
+        setattr(namespace, self.dest, values)
+
+
+def _add_prompt(parser: ArgumentParser) -> None:
+    parser.set_defaults(parts=[])
+    parser.add_argument(
+        "--prompt",
+        default="",
+        action=_PromptPart,
+        metavar="TEXT",
+        help="of run and gap; of run with images or audio it may be repeated",
+    )
+    for name in ("--image", "--audio"):
+        parser.add_argument(
+            name,
+            action=_PromptPart,
+            default="",
+            metavar="FILE",
+            help="of run: a tensor (.pt, .npy) for the encoder of the program, in the order of the"
+            " options",
+        )
+
+
 def _add_text(parser: ArgumentParser) -> None:
-    parser.add_argument("--prompt", default="", metavar="TEXT", help="of run")
+    _add_prompt(parser)
     parser.add_argument(
         "--tokenizer",
         default="",

@@ -11,7 +11,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from inspector.cli.answer import Answer, shown
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import check_there, finished
 from inspector.cli.llm_files import exported_files
 from inspector.cli.output import refuse_existing, write_text
@@ -45,6 +45,7 @@ def run(options: Namespace) -> Answer:
     options.inputs = [files.program]
     for path in options.libraries:
         check_there(path)
+    parts = _parts(options)
     job = GenerateJob(
         program=files.program,
         tokenizer=options.tokenizer,
@@ -63,6 +64,7 @@ def run(options: Namespace) -> Answer:
         threads=options.threads,
         engine=options.engine,
         libraries=tuple(options.libraries),
+        parts=parts,
     )
     running = JobRun(job, timeout=options.timeout)
     stream = _Stream if sys.stderr.isatty() else Progress
@@ -80,6 +82,26 @@ def run(options: Namespace) -> Answer:
         text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
         write_text(target, [text], force=options.force)
     return _answer(report)
+
+
+def _parts(options: Namespace) -> tuple[tuple[str, str], ...]:
+    """Return the parts before the last text of a prompt with images or audio, none of a text.
+
+    Raises: CommandError, OSError
+    """
+    parts: list[tuple[str, str]] = options.parts
+    files = [value for kind, value in parts if kind != "text"]
+    if not files:
+        if len(parts) > 1:
+            raise CommandError("--prompt is given more than once", USAGE)
+        return ()
+    for path in files:
+        check_there(path)
+    if options.chat:
+        raise CommandError("--chat cannot be combined with --image and --audio", USAGE)
+    if parts[-1][0] != "text":
+        raise CommandError("a prompt ends with text: --prompt TEXT behind images and audio", USAGE)
+    return tuple(parts[:-1])
 
 
 def _answer(report: dict[str, Any]) -> Answer:

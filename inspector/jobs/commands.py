@@ -164,7 +164,9 @@ def _gap(job: GapJob) -> list[str]:
 
 def _generate(job: GenerateJob) -> list[str]:
     usual = GenerateJob("")
+    parts = [("prompt" if kind == "text" else kind, value) for kind, value in job.parts]
     own = [
+        *parts,
         ("prompt", job.prompt),
         ("tokenizer", job.tokenizer),
         ("chat", job.chat),

@@ -36,6 +36,8 @@ class GenerateJob:
         threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines
         libraries: files that register operators
+        parts: of a prompt with images and audio, before its text: ``text``, ``image`` or ``audio``
+            with the text, or a file of one tensor
     """
 
     program: str
@@ -55,6 +57,7 @@ class GenerateJob:
     threads: int = 1
     engine: str = ENGINES[0]
     libraries: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

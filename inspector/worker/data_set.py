@@ -122,7 +122,7 @@ def open_data(
         if not files:
             kinds = " and ".join(SAMPLE_SUFFIXES)
             raise ValuesError(f"{source.path}: expected {kinds} files, found none")
-        return DataSet(source, len(files), map(_file_item, files))
+        return DataSet(source, len(files), map(file_item, files))
     calls = inputs_from_file(source.path, method)
     return DataSet(source, len(calls), calls)
 
@@ -158,7 +158,11 @@ def _of_code(source: DataSource, notify: Say) -> DataSet:
     return DataSet(source, count, items if count is None else itertools.islice(items, count))
 
 
-def _file_item(path: Path) -> Any:  # noqa: ANN401 - what the file holds
+def file_item(path: Path) -> Any:  # noqa: ANN401 - what the file holds
+    """Return what ``torch.save`` or ``numpy.save`` wrote into a file; nothing is unpickled.
+
+    Raises: ValuesError, OSError
+    """
     if path.suffix != ".npy":
         return load_values(str(path))
     try:

@@ -6,16 +6,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from inspector.jobs.generating import GenerateJob
 from inspector.worker import executing
+from inspector.worker.data_set import file_item
 from inspector.worker.exporter import AnswerError, timed_stage
+from inspector.worker.inputs import flat_values
 from inspector.worker.kernels import with_libraries
 from inspector.worker.llm_tokenizer import recipe_tokenizer
 from inspector.worker.tasks import Task
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
-from runtime.llm.text_runner import CallTime, GenerationConfig, TextRunner
+from runtime.llm.generation import CallTime, GenerationConfig, GenerationStats
+from runtime.llm.multimodal import Audio, Image, MultimodalRunner, Part
+from runtime.llm.text_runner import TextRunner
 from runtime.llm.tokenizers import BYTES, TokenizerError
 from schema.version import __version__
 
@@ -55,13 +60,14 @@ def work(job: GenerateJob, task: Task) -> dict[str, Any]:
 
     task.stop.when_asked(runner.stop)
     with timed_stage(task.notify, "run"):
-        stats = runner.generate(prompt, config, show, calls.append)
+        stats = _generate(runner, job, prompt, (config, show, calls.append))
     task.stop.when_asked(None)
     return {
         "etscope": __version__,
         "program": job.program,
         "facts": runner.facts,
         "prompt": prompt,
+        **({"parts": [list(one) for one in job.parts]} if job.parts else {}),
         "text": "".join(pieces),
         "ended": stats.ended,
         "prompt_tokens": stats.prompt_tokens,
@@ -73,6 +79,33 @@ def work(job: GenerateJob, task: Task) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "calls": [asdict(one) for one in stats.calls],
     }
+
+
+def _generate(
+    runner: TextRunner, job: GenerateJob, prompt: str, how: tuple[Any, Any, Any]
+) -> GenerationStats:
+    """Generate behind a text, or behind the parts of a request and a text."""
+    if not isinstance(runner, MultimodalRunner):
+        return runner.generate(prompt, *how)
+    return runner.generate([*map(_part, job.parts), prompt], *how)
+
+
+def _part(part: tuple[str, str]) -> Part:
+    """Return a part of a prompt.
+
+    Raises: AnswerError for a file with anything but one tensor; ValuesError, OSError
+    """
+    kind, value = part
+    if kind == "text":
+        return value
+    held = file_item(Path(value))
+    untyped: Any = torch
+    array = isinstance(held, np.ndarray)
+    found = [untyped.from_numpy(held)] if array else flat_values(held, value)
+    tensors = list(found)
+    if len(tensors) != 1 or not isinstance(tensors[0], torch.Tensor):
+        raise AnswerError(f"{value}: expected one tensor, found {len(tensors)} values")
+    return Image(tensors[0]) if kind == "image" else Audio(tensors[0])
 
 
 def with_tokenizer(job: GenerateJob) -> GenerateJob:
@@ -90,7 +123,8 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
     """
     tokenizer = job.tokenizer or BYTES
     try:
-        runner = TextRunner(job.program, tokenizer, job.data_files, job.engine)
+        kind = MultimodalRunner if job.parts else TextRunner
+        runner = kind(job.program, tokenizer, job.data_files, job.engine)
     except TokenizerError as error:
         raise AnswerError(str(error)) from error
     with timed_stage(task.notify, "load"):

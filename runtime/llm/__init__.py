@@ -6,8 +6,11 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "GenerationConfig": "text_runner",
-    "GenerationStats": "text_runner",
+    "Audio": "multimodal",
+    "GenerationConfig": "generation",
+    "GenerationStats": "generation",
+    "Image": "multimodal",
+    "MultimodalRunner": "multimodal",
     "TextRunner": "text_runner",
     "load_tokenizer": "tokenizers",
 }

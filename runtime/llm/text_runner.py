@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,126 +13,18 @@ from runtime.api import Runtime
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.execution.method import Method
 from runtime.execution.program import Program
+from runtime.llm.generation import (
+    DECODE,
+    PREFILL,
+    CallTime,
+    GenerationConfig,
+    GenerationStats,
+    Sampler,
+)
 from runtime.llm.stops import StopStrings
 from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
 
-_PREFILL, _DECODE, _FORWARD = "prefill", "decode", "forward"
-_SEEDS = 1 << 63
-
-
-@dataclass(frozen=True)
-class GenerationConfig:
-    """How text is generated; names as of ExecuTorch's runner.
-
-    Attributes:
-        max_new_tokens: -1 until the context is full
-        temperature: 0 takes the likeliest token
-        top_p: only the likeliest tokens that have this probability together
-        seed: of the draws
-        echo: whether the text begins with the prompt
-        num_bos: tokens that begin a text, put before the prompt
-        ignore_eos: whether generation goes on behind a token that ends a text
-        stop: names of further tokens that end a text, or strings that do and are not part of it
-        chat: whether the prompt comes from a chat template: special tokens are named in it, and the
-            tokens that end a text are those of the program and of the tokenizer
-    """
-
-    max_new_tokens: int = -1
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int = 0
-    echo: bool = False
-    num_bos: int = 0
-    ignore_eos: bool = False
-    stop: tuple[str, ...] = ()
-    chat: bool = False
-
-
-@dataclass
-class CallTime:
-    """One call of the program.
-
-    Attributes:
-        kind: ``prefill`` or ``decode``
-        position: of its first token
-        tokens: that it was given
-        ms: its time
-    """
-
-    kind: str
-    position: int
-    tokens: int
-    ms: float
-
-
-@dataclass
-class GenerationStats:
-    """The times of a generation.
-
-    Attributes:
-        load_ms: loading program and method; of the first generation
-        prompt_tokens: of the prompt, with those that begin it
-        tokens: that were generated
-        prefill_ms: calls with the prompt
-        first_token_ms: from the start to the first token
-        calls: of the program, in order
-        ended: ``end of text``, ``stop text``, ``length`` or ``stopped``
-    """
-
-    load_ms: float = 0.0
-    prompt_tokens: int = 0
-    tokens: list[int] = field(default_factory=list[int])
-    prefill_ms: float = 0.0
-    first_token_ms: float = 0.0
-    calls: list[CallTime] = field(default_factory=list[CallTime])
-    ended: str = ""
-
-    @property
-    def decode_ms(self) -> list[float]:
-        """Return the times of the calls behind the prompt."""
-        return [one.ms for one in self.calls if one.kind == _DECODE]
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Return the rate of the calls behind the prompt, 0 without any."""
-        total = sum(self.decode_ms)
-        return 1e3 * len(self.decode_ms) / total if total else 0.0
-
-
-class Sampler:
-    """Chooses the next token from logits."""
-
-    def __init__(self, config: GenerationConfig) -> None:
-        """Begin with the seed.
-
-        Raises: ExecutionError InvalidArgument for values that choose nothing
-        """
-        if not config.temperature >= 0 or not 0 < config.top_p <= 1:
-            raise invalid_argument("the temperature is at least 0, top_p above 0 and at most 1")
-        if not -_SEEDS <= config.seed < 2 * _SEEDS:
-            raise invalid_argument(f"the seed {config.seed} has more than 64 bits")
-        self._config = config
-        self._generator = torch.Generator().manual_seed(config.seed)
-
-    def choose(self, logits: torch.Tensor) -> int:
-        """Return a token.
-
-        Shapes: logits: [vocabulary]
-
-        Raises: ExecutionError for logits that are not finite
-        """
-        if self._config.temperature == 0:
-            return int(logits.argmax())
-        shares = torch.softmax(logits.float() / self._config.temperature, -1)
-        if not bool(shares.isfinite().all()):
-            words = "the logits of the program are not finite: no token can be drawn from them"
-            raise ExecutionError(ErrorCode.Internal, words)
-        if self._config.top_p < 1:
-            ordered, places = shares.sort(descending=True)
-            before = ordered.cumsum(0) - ordered
-            shares = torch.zeros_like(shares)
-            shares[places] = ordered * (before < self._config.top_p)
-        return int(torch.multinomial(shares, 1, generator=self._generator))
+_FORWARD = "forward"
 
 
 class TextRunner:
@@ -207,19 +98,27 @@ class TextRunner:
         start = time.perf_counter()
         program = Runtime.get().load_program(self._path, data_path=self._data or None)
         names = set(program.method_names)
-        used = [name for name in (_FORWARD, _PREFILL, _DECODE) if name in names]
-        if _FORWARD not in used and _DECODE not in used:
+        used = self._used(names)
+        self._facts = {name: _constant(program, name) for name in sorted(names) if _asked(name)}
+        for name in used:
+            self._methods[name] = program.load_method(name, engine=self._engine)
+        self._program = program
+        self._load_ms = (time.perf_counter() - start) * 1e3
+
+    def _used(self, names: set[str]) -> list[str]:
+        """Return the methods of a program that the runner calls.
+
+        Raises: ExecutionError for another kind of program
+        """
+        used = [name for name in (_FORWARD, PREFILL, DECODE) if name in names]
+        if _FORWARD not in used and DECODE not in used:
             there = ", ".join(sorted(names))
             raise ExecutionError(
                 ErrorCode.InvalidArgument,
                 f"{self._path} is not a language model: it has neither forward nor decode, but"
                 f" {there}",
             )
-        self._facts = {name: _constant(program, name) for name in sorted(names) if _asked(name)}
-        for name in used:
-            self._methods[name] = program.load_method(name, engine=self._engine)
-        self._program = program
-        self._load_ms = (time.perf_counter() - start) * 1e3
+        return used
 
     def stop(self) -> None:
         """End the running generation behind its current token; called on any thread."""
@@ -321,7 +220,7 @@ class TextRunner:
         self._check_known(tokens)
         stats = GenerationStats(self._load_ms, len(tokens))
         sampler, start = Sampler(config), time.perf_counter()
-        logits = self._forward(given, _PREFILL, stats, on_call)
+        logits = self._forward(given, PREFILL, stats, on_call)
         self._pending = []
         stats.prefill_ms = sum(one.ms for one in stats.calls)
         # The last token needs no place of its own: nothing is computed from it.
@@ -345,7 +244,7 @@ class TextRunner:
                 stats.ended = "stopped"
                 break
             if len(stats.tokens) < most:
-                logits = self._forward([token], _DECODE, stats, on_call)
+                logits = self._forward([token], DECODE, stats, on_call)
         return stats
 
     def _check_known(self, tokens: Sequence[int]) -> None:
@@ -388,7 +287,7 @@ class TextRunner:
         Raises: ExecutionError
         """
         self.load()
-        return self._forward(list(tokens), _PREFILL, GenerationStats(), None)
+        return self._forward(list(tokens), PREFILL, GenerationStats(), None)
 
     def _forward(
         self,
@@ -426,11 +325,11 @@ class TextRunner:
         """Return the method for the next tokens, and how many it takes."""
         if _FORWARD in self._methods:
             return _FORWARD, min(left, self._longest(_FORWARD))
-        longest = self._longest(_PREFILL) if _PREFILL in self._methods else 0
+        longest = self._longest(PREFILL) if PREFILL in self._methods else 0
         dynamic = bool(self._facts.get("enable_dynamic_shape")) and longest > 1
         if longest and left > 1 and (dynamic or left >= longest):
-            return _PREFILL, min(left, longest)
-        return _DECODE, 1
+            return PREFILL, min(left, longest)
+        return DECODE, 1
 
     def _longest(self, name: str) -> int:
         """Return how many tokens a method takes at most; without a cache all of them."""

@@ -17,7 +17,8 @@ from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views.generate import GenerateView
 from inspector.jobs.generating import GenerateJob
 from inspector.jobs.messages import STOP, Ended, Generated, Outcome, StageProgress
-from runtime.llm.text_runner import GenerationConfig, TextRunner
+from runtime.llm.generation import GenerationConfig
+from runtime.llm.text_runner import TextRunner
 from tests.app.test_access import nameless
 from tests.app.window_views import host_of, open_sample
 from tests.inspector.cli_runs import run

@@ -11,7 +11,8 @@ import torch
 
 from compiler.llm.export import export_llm
 from runtime import ExecutionError
-from runtime.llm.text_runner import GenerationConfig, Sampler, TextRunner
+from runtime.llm.generation import GenerationConfig, Sampler
+from runtime.llm.text_runner import TextRunner
 from runtime.llm.tokenizers import ByteTokenizer
 from tests.llm.configs import CACHE, config
 

@@ -87,6 +87,7 @@ def test_the_tokenizer_is_that_of_the_configuration_beside_it(tmp_path: Path) ->
     [
         GenerateJob("m.pte", prompt="Once upon"),
         GenerateJob("m.pte", "bytes", "--x", True, "Be kind", 7, 0.7, 0.9, 5, 1, True, True),
+        GenerateJob("m.pte", prompt="c", parts=(("text", "a"), ("image", "b.pt"))),
         GenerateJob("m.pte", data_files=("a.ptd",), threads=2, engine="torch", libraries=("o.py",)),
     ],
 )
@@ -100,5 +101,6 @@ def test_the_command_of_a_generation_generates_the_same(job: GenerateJob) -> Non
     more = ("ignore_eos", "warmup", "threads", "engine")
     for name in (*names, *more):
         assert getattr(found, name) == getattr(job, name), name
+    assert tuple(found.parts[: len(job.parts)]) == job.parts
     assert (found.max_new_tokens or -1) == job.max_new_tokens
     assert (tuple(found.ptd), tuple(found.libraries)) == (job.data_files, job.libraries)
