@@ -31,12 +31,19 @@ from runtime import Runtime
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.vendors.names import flow_vendor, unknown_partitioner
 
 _UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError)
 
 
 def work(job: BisectJob, task: Task) -> dict[str, Any]:
-    """Bisect in the folder of a task; see ``bisect``."""
+    """Bisect in the folder of a task; see ``bisect``.
+
+    Raises: AnswerError for a flow, which delegates nothing that could be removed
+    """
+    flow = next((one for one in job.compile.partitioners if flow_vendor(one) is not None), "")
+    if flow:
+        raise AnswerError(unknown_partitioner(flow.partition(":")[0]))
     return toolchain_named(job.compile.toolchain).bisect(job, task)
 
 

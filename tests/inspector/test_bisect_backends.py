@@ -12,8 +12,9 @@ from compiler import export, to_edge_transform_and_lower
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from inspector.jobs.bisect import BisectJob
 from inspector.recipes.compile_job import CompileJob, Source
-from inspector.worker.bisect_job import absent_backends, bisect
+from inspector.worker.bisect_job import absent_backends, bisect, work
 from inspector.worker.exporter import AnswerError
+from inspector.worker.tasks import Task
 from schema.backends import BACKENDS
 from tests.compiler.toy_backend import TRAITS
 
@@ -53,3 +54,14 @@ def test_bisection_without_the_backend_is_refused_before_any_trial(
     asked = BisectJob(job, "output.max_abs<=1e-3")
     with pytest.raises(AnswerError, match=f"{TRAITS.id} does not run here"):
         bisect(asked, tmp_path, lambda *_, **__: None, {})
+
+
+@pytest.mark.parametrize("toolchain", ["built-in", "executorch"])
+@pytest.mark.parametrize("flow", ["cortex-m:target=cortex-m4", "cadence"])
+def test_flow_without_a_partitioner_cannot_be_bisected(
+    flow: str, toolchain: str, tmp_path: Path
+) -> None:
+    job = CompileJob(Source("m.py", "m"), partitioners=(flow,), toolchain=toolchain)
+    words = f"{flow.partition(':')[0]} has no partitioner: its passes compile the whole program"
+    with pytest.raises(AnswerError, match=words):
+        work(BisectJob(job, "output.max_abs<=1"), Task(tmp_path, lambda *_a, **_k: None))
