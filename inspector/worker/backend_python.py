@@ -12,6 +12,7 @@ import binascii
 import contextlib
 import io
 import itertools
+import json
 import sys
 import tempfile
 import zipfile
@@ -41,7 +42,7 @@ from compiler.partition.regions import unit_of
 from compiler.partition.steering import keeps_out
 from compiler.record.graph import program_json
 from inspector.toolchain.child import Interpreter, ReportedError, ToolchainError
-from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
+from inspector.toolchain.handed_files import CALLS_FILE, CUSTOM_MEMBER, PROGRAM_FILE, QUANTIZED_FILE
 from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
@@ -402,7 +403,27 @@ def _write(program: ExportedProgram, folder: Path) -> None:
     """Write a program with the operators of the edge dialect, as in a record."""
     with zipfile.ZipFile(folder / "program.zip", "w") as file:
         file.writestr("program.json", program_json(program, edge=True))
+        file.writestr(CUSTOM_MEMBER, json.dumps(_custom(program)))
         for name, values in (("state.pt", program.state_dict), ("constants.pt", program.constants)):
             data = io.BytesIO()
             torch.save({**values}, data)
             file.writestr(name, data.getvalue())
+
+
+def _custom(program: ExportedProgram) -> dict[str, dict[str, Any]]:
+    """Return the custom metadata of nodes, by path of the graph and name; a record has none."""
+    found: dict[str, dict[str, Any]] = {}
+    owner: Any = program.graph_module
+    for path, module in owner.named_modules():
+        if isinstance(module, torch.fx.GraphModule):
+            kept = {node.name: _plain(node.meta.get("custom") or {}) for node in module.graph.nodes}
+            found[path] = {name: one for name, one in kept.items() if one}
+    return found
+
+
+def _plain(custom: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in custom.items():  # whatever a quantizer leaves
+        with contextlib.suppress(TypeError, ValueError):
+            kept[key] = json.loads(json.dumps(value))
+    return kept

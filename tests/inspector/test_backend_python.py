@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 import torch
 
+from compiler import export, to_edge
 from compiler.named import NamedObject
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.toolchain.backend_cards import backend_card
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
+from inspector.toolchain.stock.handing import PreprocessError, preprocessed
 from inspector.worker import backend_python
 from inspector.worker.backend_python import partitioner_of
 from inspector.worker.compile_job import compile_into
-from inspector.worker.exporter import AnswerError
+from inspector.worker.exporter import AnswerError, sentence_of
 from runtime import Runtime
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import ProgramFile, decode
@@ -28,6 +30,7 @@ from schema.vendors import environments
 from schema.vendors.environments import FACTS, python_in
 from schema.vendors.needs import VendorNeed
 from schema.vendors.table import Vendor
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.slow
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
@@ -220,3 +223,48 @@ def _missing_but_in_environments(
     if paths is None:
         return "not here"
     return next((one.sentence for one in self.needs if not one.is_met(paths, commands)), "")
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_vendor_that_fails_there_is_told_by_its_first_cause(*, together: bool) -> None:
+    class Failing:
+        def preprocess(self, *_: object) -> None:
+            try:
+                {}["MUL does not take float32"]
+            except KeyError as error:
+                passes = ["DecomposePass"] * 90
+                raise RuntimeError(f"An error occurred after the passes: {passes}") from error
+
+        preprocess_multimethod = preprocess
+
+    with pytest.raises(PreprocessError) as caught:
+        preprocessed(Failing(), {"forward": [None]}, {"forward": [None]}, together=together)
+    assert sentence_of(caught.value) == "KeyError: 'MUL does not take float32'"
+
+
+_READING = """
+import json, pathlib, sys
+from inspector.toolchain.stock.handing import read
+program = read(pathlib.Path(sys.argv[1]))
+modules = program.graph_module.named_modules()
+print(json.dumps({f"{path}/{node.name}": node.meta["custom"] for path, module in modules
+                  for node in module.graph.nodes if "custom" in node.meta}))
+"""
+
+
+@pytest.mark.interop
+def test_notes_of_quantizers_at_nodes_go_along(tmp_path: Path) -> None:
+    class Branching(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x.relu(),))
+
+    program = to_edge(export(Branching().eval(), (torch.ones(3),))).exported_program()
+    wanted: dict[str, Any] = {}
+    for path, module in program.graph_module.named_modules():
+        nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
+        for node in [one for one in nodes if one.op == "call_function" and one.kwargs == {}][:1]:
+            node.meta["custom"] = {"_arm_annotation_info": {"quantized": True}, "odd": object()}
+            wanted[f"{path}/{node.name}"] = {"_arm_annotation_info": {"quantized": True}}
+    assert {one.partition("/")[0] for one in wanted} == {"", "true_graph_0", "false_graph_0"}
+    backend_python._write(program, tmp_path)
+    assert json.loads(run_stock(["-c", _READING, tmp_path]).stdout.splitlines()[-1]) == wanted

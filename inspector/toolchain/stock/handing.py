@@ -14,7 +14,9 @@ from typing import Any
 
 import torch
 
+from compiler.innermost import innermost
 from compiler.partition.logged_reasons import harvesting
+from inspector.toolchain.handed_files import CUSTOM_MEMBER
 from inspector.toolchain.stock.nodes import calls_in, operator_of, unit_of
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make
@@ -22,8 +24,12 @@ from inspector.toolchain.stock.rules import TAG, asking
 from inspector.worker.exporter import redirect_logs
 
 Say = Callable[..., None]
-_MEMBERS = ("program.json", "state.pt", "constants.pt")
+_MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
 _UNUSED = "_unused_"  # results that the package's reader adds
+
+
+class PreprocessError(Exception):
+    """A backend that failed on a program; one sentence."""
 
 
 class _Kept:
@@ -119,15 +125,31 @@ def preprocess(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         own = [kind(key, base64.b64decode(value)) for key, value in one["settings"]]
         programs.setdefault(one["method"], []).append(read(Path(one["folder"])))
         settings.setdefault(one["method"], []).append(own)
-    if asked["together"]:
-        results = backend.preprocess_multimethod(programs, settings)
-    else:
-        results = {
+    results = preprocessed(backend, programs, settings, together=bool(asked["together"]))
+    files = _files(folder)
+    return {method: [_result(one, files) for one in found] for method, found in results.items()}
+
+
+def preprocessed(
+    backend: Any,  # noqa: ANN401 - a class of the package
+    programs: Mapping[str, list[Any]],
+    settings: Mapping[str, list[Any]],
+    *,
+    together: bool,
+) -> dict[str, list[Any]]:
+    """Return the results of a backend by method.
+
+    Raises: PreprocessError with the first cause: vendors wrap it in lists of their passes
+    """
+    try:
+        if together:
+            return backend.preprocess_multimethod(programs, settings)
+        return {
             method: [backend.preprocess(*pair) for pair in zip(found, settings[method])]  # noqa: B905
             for method, found in programs.items()
         }
-    files = _files(folder)
-    return {method: [_result(one, files) for one in found] for method, found in results.items()}
+    except Exception as error:
+        raise PreprocessError(innermost(error)) from error
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -185,7 +207,7 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
     Its nodes have the names that they have there.
     """
     with zipfile.ZipFile(folder / "program.zip") as file:
-        text, state, constants = (file.read(name) for name in _MEMBERS)
+        text, state, constants, custom = (file.read(name) for name in _MEMBERS)
     serde, kind = part("exir.serde.serialize"), part("exir.serde.export_serialize")
     described = json.loads(text)
     described["verifiers"] = []  # those of this release are not known by name
@@ -195,9 +217,12 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
     verifier = part("exir.verification.verifier").EXIREdgeDialectVerifier
     config = part("exir.capture._config").EdgeCompileConfig(_check_ir_validity=False)
     found._verifiers = [verifier(config, class_only=True)]
-    for module in [*found.graph_module.modules()]:
+    notes: dict[str, dict[str, Any]] = json.loads(custom)
+    for path, module in [*found.graph_module.named_modules()]:
         if isinstance(module, torch.fx.GraphModule):
             for node in [*module.graph.nodes]:
+                if note := notes.get(path, {}).get(node.name):
+                    node.meta["custom"] = note
                 if _UNUSED in node.name and not node.users:
                     module.graph.erase_node(node)
                 elif node.op == "call_function" and node.kwargs:
