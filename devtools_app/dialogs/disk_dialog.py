@@ -30,7 +30,7 @@ from inspector.units import format_bytes
 from schema.objects.plural import plural
 
 _SIZE = (720, 420)
-_TITLES = ("Folder", "Kind", "Size", "Of it values", "")
+_TITLES = ("Folder", "Kind", "Size", "Logged values", "")
 _ABOUT = (
     "Folders that jobs wrote beside the programs that are open. Only files that a job wrote are"
     " removed; what is open stays."

@@ -15,7 +15,7 @@ TIMES = {
     "time in range": "the part of the time of a run that lies in the chosen range",
     "share of range": "the time in the range as a share of that of the method in it",
     "uncut time": "time of the whole events, also of what lies outside of the chosen range",
-    "events": "events of which something lies in the chosen range",
+    "events": "events that overlap the chosen range",
     "cut": "events that begin before the chosen range or end after it",
     "kernel, mean": "the part of the mean that is spent inside the kernel, without calling it",
     "mean of ticks": "mean over the steady runs in steps of a clock whose unit is unknown",
