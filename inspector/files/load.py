@@ -387,6 +387,6 @@ def _point_name(folder: Path) -> str:
     try:
         with open(folder / POINT, encoding="utf-8") as stream:
             number = int(json.loads(stream.read(_POINT_BYTES))["number"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ArithmeticError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return f"{folder.parent.parent.name} point {number}"

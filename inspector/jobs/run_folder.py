@@ -24,7 +24,7 @@ def kept_method(session: Session) -> str:
     try:
         report: Any = json.loads((folder / REPORT).read_bytes())
         found = report["method"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return found if isinstance(found, str) else ""
 

@@ -30,5 +30,5 @@ def table_of_report(
     report = read_json(path, what, _LARGEST)
     try:
         return table(report)
-    except (ValueError, KeyError, TypeError) as error:
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise FormatError(what, repr(error), file=str(path)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import inspector
 import inspector.tables
 from inspector.files.load import load_session
 from inspector.jobs.bisect_trials import BisectState, CandidateNode, Trial
+from inspector.jobs.run_folder import kept_method, run_folder
 from inspector.profile.methods import analyse_profile
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
@@ -208,6 +210,33 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
     assert "of version 1" in answer.err
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        "[]",
+        "1",
+        '"run_ms"',
+        *(f'{{"run_ms": {x}, "latency_ms": {x}}}' for x in ("1", "null", "[[]]")),
+    ],
+)
+@pytest.mark.parametrize("table", ["run-times", "thread-times", "calls"])
+def test_a_report_of_other_content_is_one_sentence(table: str, report: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(report, "utf-8")
+    answer = run("table", table, tmp_path)
+    assert " failed: " not in answer.err
+    assert (answer.code == 0) == (table != "run-times" and report.startswith("{")), answer.err
+    assert answer.code == 0 or str(tmp_path / "run.json") in answer.err
+
+
+@pytest.mark.parametrize("number", ["Infinity", "NaN", "null", "[]", "[" * 30_000])
+def test_a_point_without_a_number_is_named_by_its_folder(number: str, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep" / "points" / "abc"
+    folder.mkdir(parents=True)
+    shutil.copy(FOLDER / "model.pte", folder)
+    (folder / "point.json").write_text(f'{{"number": {number}}}', "utf-8")
+    assert load_session([folder / "model.pte"]).name == "abc"
+
+
 def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "toy_lengths.py").write_text(_TOY, "utf-8")
     monkeypatch.setattr(inspector.tables, "__path__", [*inspector.tables.__path__, str(tmp_path)])
@@ -253,3 +282,13 @@ def test_schema_refuses_other_values() -> None:
     assert validator.is_valid(tree["data"])
     tree["data"]["tables"][0]["rows"][0]["values"].append([])
     assert not validator.is_valid(tree["data"])
+
+
+@pytest.mark.parametrize("report", ["[]", "1", '{"method": 1}', "[" * 30_000, "\xff"])
+def test_a_method_of_a_report_of_other_content_is_unknown(report: str, tmp_path: Path) -> None:
+    for name in ("model.pte", "run.etdp", "run.debug"):
+        shutil.copy(FOLDER / name, tmp_path)
+    (tmp_path / "run.json").write_bytes(report.encode("latin-1"))
+    session = load_session([tmp_path])
+    assert run_folder(session) == tmp_path
+    assert kept_method(session) == ""
