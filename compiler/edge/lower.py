@@ -102,13 +102,12 @@ class _ProgramLowering(GraphLowering):
             self.anchor = new
 
     def _as_given(self, node: torch.fx.Node) -> Any:  # noqa: ANN401
-        """Return the fake tensor of an input; an example that is a view counts as contiguous."""
+        """Return the fake tensor of an input; a view, as of a weight, counts as contiguous."""
         value = node.meta.get("val")
-        spec = self.kinds.get(node.name)
-        if not isinstance(value, torch.Tensor) or spec is None:
+        if not isinstance(value, torch.Tensor) or node.name not in self.kinds:
             return value
         sizes: Any = (*value.shape, *value.stride())
-        if spec.kind != InputKind.USER_INPUT or not all(isinstance(n, int) for n in sizes):
+        if not all(isinstance(n, int) for n in sizes):
             return value
         return value if is_dense(value) else self.plain(value)
 

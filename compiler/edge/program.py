@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
+from compiler.dialect.dim_order import is_dense
 from compiler.dialect.outputs import GRADIENT, is_user_output
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
@@ -60,13 +62,24 @@ def edge_program(
         root=_owner(lowered),
         graph=lowered.graph,
         graph_signature=_signature(source, lowered),
-        state_dict=dict(source.state_dict),
+        state_dict=_dense(source.state_dict),
         range_constraints=ranges_of(source),
         module_call_graph=_module_calls(source),
         example_inputs=source.example_inputs,
-        constants={**source.constants, **lowered.lifted},
+        constants={**_dense(source.constants), **lowered.lifted},
         verifiers=[verifier_for(config)],
     )
+
+
+def _dense(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tensors by name; those with gaps or repeats in memory as contiguous ones."""
+    found = dict(tensors)
+    for name, one in tensors.items():
+        if isinstance(one, torch.Tensor) and not is_dense(one):
+            copied = one.detach().contiguous()
+            weight = isinstance(one, torch.nn.Parameter)
+            found[name] = torch.nn.Parameter(copied, one.requires_grad) if weight else copied
+    return found
 
 
 def give_signature_names(program: ExportedProgram) -> None:
