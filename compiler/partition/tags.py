@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.dialect.delegate_call import executorch_call_delegate
+from compiler.edge.written_buffers import WRITTEN_ELSEWHERE
 from compiler.errors import CompileError, at
 from compiler.interface.partitioner import TAG
 from compiler.partition.regions import find_cycle, results_taken, unit_of
@@ -46,7 +47,7 @@ class Data:
 
     Attributes:
         specs: input spec of each, by name
-        written: names of those that are written back at the end
+        written: names of those that are written back at the end, or by another method
     """
 
     specs: Mapping[str, Any]
@@ -58,7 +59,11 @@ def data_of(program: ExportedProgram) -> Data:
     signature = program.graph_signature
     specs = {s.arg.name: s for s in signature.input_specs if s.kind in _DATA}
     targets = {s.target for s in signature.output_specs if s.kind != OutputKind.USER_OUTPUT}
-    return Data(specs, frozenset(name for name, s in specs.items() if s.target in targets))
+    elsewhere = {n.name for n in program.graph.nodes if WRITTEN_ELSEWHERE in n.meta}
+    return Data(
+        specs,
+        frozenset(n for n, s in specs.items() if s.target in targets or n in elsewhere),
+    )
 
 
 def tag_of(node: Node) -> str | None:

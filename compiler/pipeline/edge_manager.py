@@ -14,6 +14,7 @@ from compiler.delegate.rounds import partitioners_by_method
 from compiler.edge.cache import EdgeCache
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.program import give_signature_names
+from compiler.edge.written_buffers import written_by_others
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.emit.program import emit_program
 from compiler.errors import CompileError
@@ -301,9 +302,10 @@ def to_edge(
         Stages(observer, cancelled),
     )
     lowered: dict[str, ExportedProgram] = {}
+    state = written_by_others(named)
     for name, program in named.items():
         with stages.stage("edge", name) as result:
-            lowered[name] = edge_of(program, config)
+            lowered[name] = edge_of(program, config, state=state[name])
             result.nodes = calls_of(lowered[name])
             result.modules = {name: lowered[name].graph_module}
     record = _record(named, lowered) if generate_etrecord else None

@@ -19,6 +19,7 @@ from compiler.edge.cache import EdgeCache, Make
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.program import edge_program
 from compiler.edge.tracing import PreservationPolicy
+from compiler.edge.written_buffers import mark_written_elsewhere, written_by_others
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.partition.preserved_ops import PreservedOps
 from compiler.partition.verdicts import attach_verdicts
@@ -73,6 +74,7 @@ def edge_of(
     keeps: PreservationPolicy | None = None,
     *,
     expressions: bool = False,
+    state: frozenset[str] = frozenset(),
 ) -> ExportedProgram:
     """Return the edge program of an exported one, with quantized weights folded to integers.
 
@@ -81,10 +83,12 @@ def edge_of(
         config: dim order, verifier, operators to preserve
         keeps: decides for each node whether it is decomposed
         expressions: fold expressions of weights alone too
+        state: buffers that other methods write, which are not constants here
 
     Raises: CompileError if a node cannot be lowered
     """
     edge = edge_program(program, config, keeps)
+    mark_written_elsewhere(edge, state)
     return with_quantized_constants(edge, expressions=expressions)
 
 
@@ -113,6 +117,7 @@ def lower_for(
     found: dict[str, ExportedProgram] = {}
     rounds: dict[str, list[Tagged]] = {}
     requested: set[Any] = set()
+    state, fold = written_by_others(programs), config.folds_constants
     for name, program in programs.items():
         mine = partitioners.get(name, ())
         source = store.source(before_decomposition(program, mine))
@@ -125,7 +130,7 @@ def lower_for(
         ) -> tuple[ExportedProgram, ExportedProgram]:
             with stages.stage("edge", name) as result:
                 allowing = config.with_exceptions(ops)
-                edge = edge_of(source, allowing, keeps, expressions=config.folds_constants)
+                edge = edge_of(source, allowing, keeps, expressions=fold, state=state[name])
                 result.nodes = calls_of(edge)
                 result.modules = {name: edge.graph_module}
             return edge, transform({name: edge}, allowing)[name]

@@ -21,6 +21,7 @@ from compiler.dialect.copies import copied_program, rebuilt
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
 from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.dialect.templates import nodes_in, walk
+from compiler.edge.written_buffers import WRITTEN_ELSEWHERE
 from compiler.interface.external_weights import mark_for_folded
 from compiler.memory.specs import raw_bytes
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
@@ -89,8 +90,7 @@ def with_quantized_constants(
 
     Returns: the given program if nothing is folded
     """
-    known = constant_values(edge.graph_signature, {**edge.constants, **edge.state_dict})
-    weights = {node for node in edge.graph.nodes if node.name in known}
+    weights = set(_constants(edge))
     fixed = set(weights)
     requested: set[Node] = set()
     for node in edge.graph.nodes:
@@ -162,17 +162,25 @@ def _propagated(
 
 
 def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Node, Any]:
-    known: dict[Node, Any] = {}
-    held = {**program.constants, **program.state_dict}
-    data = constant_values(program.graph_signature, held)
+    known: dict[Node, Any] = {**_constants(program)}
     for node in program.graph.nodes:
-        if node.op == "placeholder" and node.name in data:
-            known[node] = data[node.name]
-        elif may(node) and all(i in known for i in node.all_input_nodes):
+        if may(node) and all(i in known for i in node.all_input_nodes):
             value = _value(node, known)
             if value is not None:
                 known[node] = value
     return known
+
+
+def _constants(program: ExportedProgram) -> dict[Node, torch.Tensor]:
+    """Return the values of weights and constants that no method writes."""
+    held = {**program.constants, **program.state_dict}
+    values = constant_values(program.graph_signature, held)
+    return {
+        node: values[node.name]
+        for node in program.graph.nodes
+        if node.op == "placeholder" and node.name in values
+        if WRITTEN_ELSEWHERE not in node.meta
+    }
 
 
 def _may_compute(node: Node, skipped: Collection[Any] | None) -> bool:
