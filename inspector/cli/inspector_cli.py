@@ -11,6 +11,7 @@ from typing import Any
 from inspector.cli.answer import USAGE, Answer, CommandError
 from inspector.cli.options import add_output
 from inspector.cli.output import write_text
+from inspector.cli.text import printable
 from inspector.units import TICK_UNITS
 from schema.errors import Issue, Severity
 
@@ -65,10 +66,11 @@ def run(options: Namespace) -> Answer:
         tsv = io.StringIO()
         found.save_data_to_tsv(tsv)
         write_text(Path(options.tsv_path), [tsv.getvalue()], force=options.force)
+    shown = "".join(f"{printable(line)}\n" for line in text.getvalue().split("\n")[:-1])
     data: dict[str, Any] = {"blocks": len(found.event_blocks)}
     if options.compare_results:
         data["comparison"] = [_compare(api, block) for block in found.event_blocks]
-    return Answer(data, issues=issues, document=[text.getvalue()])
+    return Answer(data, issues=issues, document=[shown])
 
 
 def _compare(api: Any, block: Any) -> dict[str, Any] | None:  # noqa: ANN401 - the lazy API

@@ -229,7 +229,7 @@ def _operator(source: BlockSamples, event: int) -> str:
     plan = source.links.plan
     if plan is not None and number is not None:
         steps = instructions(plan)
-        if number < len(steps):
+        if 0 <= number < len(steps):
             return instruction_label(plan, steps[number][2].instr_args).split("::")[-1]
     return f"instruction {number}"
 

@@ -77,12 +77,13 @@ def _values(program: ProgramFile, method: str, group: list[LoggedTensor]) -> lis
         outputs = [value for value in plan.outputs if tensor_of(plan, value) is not None]
         return outputs if len(outputs) == len(group) else None
     steps = instructions(plan)
-    if first.instruction is None or len(plan.chains) != 1 or first.instruction >= len(steps):
+    step = -1 if first.instruction is None else first.instruction
+    if len(plan.chains) != 1 or not 0 <= step < len(steps):
         return None
-    is_delegate = isinstance(steps[first.instruction][2].instr_args, m.DelegateCall)
+    is_delegate = isinstance(steps[step][2].instr_args, m.DelegateCall)
     if is_delegate and first.event != DELEGATE_CALL:  # inside of it
         return None
-    return values_logged(program, method, first.instruction, [one.tensor for one in group])
+    return values_logged(program, method, step, [one.tensor for one in group])
 
 
 def _node_name(session: Session, one: LoggedTensor) -> str:
