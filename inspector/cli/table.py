@@ -13,7 +13,7 @@ from inspector.files.load import split_sessions
 from inspector.files.session import Session
 from inspector.render.values import json_value
 from inspector.tables.filter import FilterError
-from inspector.tables.query import Query, QueryError, column_names, select
+from inspector.tables.query import Query, QueryError, Selected, column_names, select
 from inspector.tables.registry import TABLES, TableEntry, TableSubject, build, entry_named
 
 
@@ -59,10 +59,15 @@ def run(options: Namespace) -> Answer:
     try:
         entry = entry_named(options.name)
         subject = _subject(entry, options)
-        shown = [
-            (method, select(build(entry.name, subject, method, span=span), query))
-            for method in _methods(entry, subject, options)
-        ]
+        shown: list[tuple[str, Selected]] = []
+        refused: list[QueryError] = []
+        for method in _methods(entry, subject, options):
+            try:
+                shown.append((method, select(build(entry.name, subject, method, span=span), query)))
+            except QueryError as error:  # a method that returns a constant has no instructions
+                refused.append(error)
+        if not shown:
+            raise refused[0]
     except (QueryError, FilterError) as error:
         raise CommandError(str(error), USAGE) from error
     several = len(shown) > 1

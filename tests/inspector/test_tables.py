@@ -11,9 +11,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import torch
 
 import inspector
 import inspector.tables
+from compiler import to_edge_transform_and_lower
+from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.files.load import load_session
 from inspector.jobs.bisect_trials import BisectState, CandidateNode, Trial
 from inspector.jobs.run_folder import kept_method, run_folder
@@ -292,3 +295,33 @@ def test_a_method_of_a_report_of_other_content_is_unknown(report: str, tmp_path:
     session = load_session([tmp_path])
     assert run_folder(session) == tmp_path
     assert kept_method(session) == ""
+
+
+@pytest.mark.parametrize("name", [n for n, e in TABLES.items() if e.subject is TableSubject.METHOD])
+def test_methods_that_return_constants_leave_the_tables_of_others(
+    name: str, with_constants: tuple[Path, Path]
+) -> None:
+    alone, beside = (run("table", name, one, "--format", "json") for one in with_constants)
+    assert alone.code == beside.code, beside.err
+    if alone.code:
+        return  # no data of it in this program
+    wanted, found = (json.loads(one.out)["data"] for one in (alone, beside))
+    tables = {one["method"]: one for one in found["tables"]}
+    assert set(tables) <= {"forward", "vocabulary", "name"}
+    assert tables["forward"] == wanted["tables"][0]
+
+
+@pytest.fixture(scope="module")
+def with_constants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a delegated program, and it with methods that return constants."""
+    x = torch.ones(2, 4)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(1))
+    exported = torch.export.export(net, (x,))
+    home, found = tmp_path_factory.mktemp("constants"), list[Path]()
+    for place, constants in enumerate((None, {"vocabulary": 5, "name": "a net"})):
+        edge = to_edge_transform_and_lower(
+            exported, partitioner=[XnnpackPartitioner()], constant_methods=constants
+        )
+        found.append(home / f"{place}.pte")
+        found[-1].write_bytes(edge.to_executorch().buffer)
+    return found[0], found[1]
