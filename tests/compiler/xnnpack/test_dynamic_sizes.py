@@ -17,6 +17,7 @@ from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.backends.xnnpack.configs import UnsqueezeCopyConfig
 from compiler.delegate.preprocess import BackendError
+from compiler.dialect.delegate_call import executorch_call_delegate
 from runtime import Runtime
 from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.stock import Stock
@@ -142,6 +143,53 @@ def test_signals_with_two_unknown_sizes_stay_signals(stock: Stock) -> None:
     program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
     manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
     assert left(manager) == []
+    assert_runs(manager, module, calls, stock, 1e-5)
+
+
+class Heads(nn.Module):
+    """Attention of two heads to a sequence of any length, without the softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all, self.out = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        heads = self.all(x).view(1, x.shape[1], 2, 4).transpose(1, 2)
+        mixed = (heads @ heads.transpose(-2, -1)).relu() @ heads
+        return self.out(mixed.transpose(1, 2).reshape(1, x.shape[1], 8))
+
+
+VIEWS: dict[str, tuple[nn.Module, tuple[int, ...], tuple[int, ...], int]] = {
+    # network, sizes, dimensions that change, delegate calls
+    "heads": (Heads(), (1, 6, 8), (1,), 3),
+    "rows": (Of(lambda x: x.relu().view(x.shape[0] * x.shape[1], 4) * 2), (3, 5, 4), (0, 1), 1),
+    "parted": (Of(lambda x: x.relu().view(x.shape[0], 2, 3) * 2), (4, 6), (0,), 1),
+    "expanded": (Of(lambda x: x.relu().expand(x.shape[0], x.shape[1]) * 2), (4, 6), (0, 1), 1),
+    "flat": (
+        nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)),
+        (2, 3, 6, 6),
+        (0,),
+        1,
+    ),
+}
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_with_one_size_to_infer_need_no_size_of_the_graph(name: str, stock: Stock) -> None:
+    torch.manual_seed(0)
+    module, sizes, dims, delegate_calls = VIEWS[name]
+    module.eval().requires_grad_(requires_grad=False)
+    other = [9 if dim in dims else size for dim, size in enumerate(sizes)]
+    calls = [(torch.randn(sizes),), (torch.randn(other),), (torch.randn(sizes),)]
+    shapes = ({dim: Dim.AUTO(min=2, max=12) for dim in dims},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    graph = manager.exported_program().graph
+    found = [n for n in graph.nodes if n.target is executorch_call_delegate]
+    assert len(found) == delegate_calls
+    read = [one.meta["val"] for call in found for one in call.args[1:]]
+    assert all(isinstance(value, torch.Tensor) for value in read)
     assert_runs(manager, module, calls, stock, 1e-5)
 
 
