@@ -29,6 +29,7 @@ class PayloadMatch:
         exact: the event names its node, as in traces of our engines, and no other has its handles
         value_of: the recorded node whose value it logs; empty for a value of none, None
             where the payload does not have that
+        by_kind: the payload has no handle for it, the recorded node is the one of its kind
     """
 
     nodes: tuple[str, ...]
@@ -36,6 +37,7 @@ class PayloadMatch:
     inserted: bool
     exact: bool = False
     value_of: str | None = None
+    by_kind: bool = False
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -64,11 +66,11 @@ def match_named_events(
     found: list[PayloadMatch] = []
     for name in names:
         known, alone = joined.get(name, ("", True))
-        handle = (
-            own[name].debug_handle if own[name].debug_handle is not None else handles.get(known)
-        )
+        handle = own[name].debug_handle
+        by_kind = handle is None
+        handle = handles.get(known) if by_kind else handle
         given = () if handle is None else (handle,)
-        found.append(PayloadMatch((name,), given, inserted=False, exact=alone))
+        found.append(PayloadMatch((name,), given, inserted=False, exact=alone, by_kind=by_kind))
     return tuple(found)
 
 

@@ -64,6 +64,7 @@ class Link:
         delegate: index in the method's delegates, None outside
         value_of: the recorded node whose value the event logs; empty for a value of none,
             None where the payload does not have that
+        by_kind: the handles are those of the recorded node of its kind, none are its own
     """
 
     grade: Grade
@@ -76,6 +77,7 @@ class Link:
     backend: str = ""
     delegate: int | None = None
     value_of: str | None = None
+    by_kind: bool = False
 
 
 NO_LINK = Link(Grade.NONE)
@@ -230,6 +232,7 @@ class BlockLinks:
             backend,
             delegate,
             match.value_of,
+            match.by_kind,
         )
 
     def _taken(self, number: int) -> list[GraphNode]:

@@ -58,6 +58,7 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "DEPTHWISE_CONV2D": ("convolution",),
     "MAX_POOL2D": ("max_pool2d", "max_pool2d_with_indices"),
 }
+_MATMULS = {*_LINEAR, *_CONVOLUTION, "bmm", "matmul"}
 _NAMES = {"concatenate": "cat"}
 _COPY = "_copy"
 
@@ -101,6 +102,11 @@ def becomes(operator: str, kind: str) -> bool:
         return own.removesuffix(_COPY) == stem.removesuffix(_COPY)
     plain = kind.lower().rstrip("0123456789")
     return stem.strip("_").removesuffix(_COPY) == _NAMES.get(plain, plain)
+
+
+def is_lowered_to_one(kind: str) -> bool:
+    """Return whether a payload node is all of its operator: a bias may follow a matmul."""
+    return not _MATMULS & {kind.lower(), *_BECOMES.get(kind, ())}
 
 
 def recorded_of_kinds(

@@ -10,6 +10,7 @@ from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
+from inspector.join.lowered_kinds import becomes
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
@@ -85,7 +86,7 @@ def inside_outputs(
             partial(by_flow, join.graph, border=borders.get(step, {})),
             partial(is_as_large, join.graph),
         )
-        own = _with_fused(join.graph, nodes, matched)
+        own = _with_fused(join.graph, nodes, matched, logged.get(step, ()))
         why = dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
             replace(
@@ -128,7 +129,9 @@ def _logged(
         ordered = link.grade is Grade.ORDER
         if link.value_of is not None and not recorded:
             nodes = (link.value_of,) if link.value_of in links.taken_names(number) else ()
-        elif link.payload_nodes == (name,) and (ordered or not nodes):
+        elif link.payload_nodes == (name,) and (
+            ordered or not nodes or (link.by_kind and len(nodes) > 1)
+        ):
             nodes, ordered = links.taken_names(number), False  # which one, data flow tells
         if not nodes:
             continue
@@ -161,11 +164,21 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
 
 
 def _with_fused(
-    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, DelegateEvent]
+    graph: FlatGraph,
+    nodes: tuple[FlatNode, ...],
+    logged: dict[str, DelegateEvent],
+    events: Sequence[DelegateEvent],
 ) -> dict[str, DelegateEvent]:
     """Add to each event the nodes fused into it: those after its last one without an event.
 
     These are activations and batch norms: the only reader, of equal type and shape, without event.
+    A reader of whose kind the payload has a step there is none of them.
+
+    Args:
+        graph: the recorded graph
+        nodes: of the delegate
+        logged: events of the nodes that are known
+        events: all of the call
     """
     by_name = {node.node.name: node for node in nodes}
     found: dict[str, DelegateEvent] = {}
@@ -174,7 +187,7 @@ def _with_fused(
         more: list[str] = []
         while last is not None:
             last = _follower(graph, last, by_name)
-            if last is None or last.node.name in logged:
+            if last is None or last.node.name in logged or _has_step(last, event, events):
                 break
             if event.grade == DELEGATE_ID and not _is_copy(last):
                 break
@@ -184,6 +197,15 @@ def _with_fused(
         whole = _in_its_type(graph, by_name, fused)
         found.update((name, whole) for name in whole.nodes if name in by_name)
     return found
+
+
+def _has_step(node: FlatNode, before: DelegateEvent, events: Sequence[DelegateEvent]) -> bool:
+    """Return whether the payload has a step of a node's kind that reads the value before it."""
+    read = set(before.writes)
+    return any(
+        one.kind and not read.isdisjoint(one.reads) and becomes(node.operator, one.kind)
+        for one in events
+    )
 
 
 def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: DelegateEvent, more: int) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from inspector.join.lowered_kinds import becomes
-from inspector.numerics.flat_graph import FlatNode
+from inspector.join.lowered_kinds import becomes, is_lowered_to_one, operation
+from inspector.numerics.flat_graph import FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, ORDER
 from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor
+
+_PERMUTED = operation("permute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def distinguished(
             groups.setdefault(own, []).append(replace(event, nodes=own))
     found: dict[str, DelegateEvent] = {}
     shared: set[str] = set()
-    for own, several in groups.items():
+    for own, several in sorted(groups.items(), key=lambda group: len(group[0])):
         one = _only(own, several, members, fits)
         if one is not None:
             found.update(dict.fromkeys(own, one))
@@ -72,8 +74,16 @@ def distinguished(
         matched = {**_by_kind(sharing, several, fits), **flow(sharing, several)}
         known = {event.writes for event in matched.values()}
         parts = [event for event in several if event.writes not in known]
-        found.update({name: _whole(event, parts, events) for name, event in matched.items()})
-        shared.update(set(own) - set(matched))
+        unknown = _read_by_unmatched(sharing, {*found, *matched})
+        for name, event in matched.items():
+            whole = _whole(event, parts, events)
+            if whole is not event and name in unknown:
+                if not is_lowered_to_one(event.kind):
+                    continue
+                left = [node for node in sharing if node.node.name not in {*found, *matched}]
+                whole = _whole(event, _layouts(parts, left), events)  # the rest is of the reader
+            found[name] = whole
+        shared.update(set(own) - set(found))
     return found, shared
 
 
@@ -130,7 +140,30 @@ def _whole(
         if [_form(each) for each in readers[0].passes] != [_form(each) for each in last.passes]:
             break
         last = readers[0]
-    return replace(event, name=last.name, passes=last.passes)
+    return event if last is event else replace(event, name=last.name, passes=last.passes)
+
+
+def _layouts(parts: Sequence[DelegateEvent], unmatched: Sequence[FlatNode]) -> list[DelegateEvent]:
+    """Return the steps that restore the layout of a value, none where a node may be one of them."""
+    if any(operation(node.operator) == _PERMUTED for node in unmatched):
+        return []
+    return [part for part in parts if operation(part.kind) == _PERMUTED]
+
+
+def _read_by_unmatched(nodes: Sequence[FlatNode], matched: Collection[str]) -> frozenset[str]:
+    """Return the nodes whose value one without an event reads, behind copies and views too.
+
+    Operators of the payload that read it may be of that reader.
+    """
+    found: set[str] = set()
+    read: set[Value] = set()  # by a node without an event
+    for node in reversed(nodes):
+        if node.node.name not in matched:
+            if not is_transparent(node) or not read.isdisjoint(node.writes):
+                read.update(node.reads)
+        elif not read.isdisjoint(node.writes):
+            found.add(node.node.name)
+    return frozenset(found)
 
 
 def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from runtime.backends.graph import Fixed, GraphBackend, Operand, Operation, OperatorTable
+from runtime.backends.graph.engine import GraphEngine
+from runtime.backends.graph.states import with_zero_states
 from runtime.backends.graph.torch_call import call_of, literal, torch_operator
 from runtime.emulation.calls import DIM_ORDER
 from schema.graph import Argument, Graph, GraphNode
-from schema.payloads.native.graph import items_of
+from schema.payloads import Payload
+from schema.payloads.native.graph import STATE_WRITES, STATES, items_of
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     f"_operator.{name}": getattr(operator, name)
@@ -56,8 +61,21 @@ def _operand(argument: Argument) -> Operand:
     return argument.values[0] if argument.values else Fixed(literal(argument.literal, ""))
 
 
+def _state_writes(graph: Graph) -> Mapping[str, str]:
+    found: Any = graph.attributes.get(STATE_WRITES, {})
+    return found
+
+
 class NativeBackend(GraphBackend):
     """Runs payloads of the native partitioner."""
 
     id = "NativeBackend"
-    table = OperatorTable(bind)
+    table = OperatorTable(bind, state_writes=_state_writes)
+
+    @override
+    def engine(self, payload: Payload, partition: int) -> GraphEngine:
+        """Return what runs a payload; buffers without bytes are zero before the first run."""
+        states: Any = payload.graph.attributes.get(STATES, ()) if payload.graph else ()
+        if payload.graph is not None and states:
+            payload = with_zero_states(payload, payload.graph, states, partition)
+        return super().engine(payload, partition)

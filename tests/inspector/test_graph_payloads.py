@@ -38,7 +38,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
 
 def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for name in ("vulkan_m1", "native_m1", "mps_m1", "tosa_m1"):
+    for name in ("vulkan_m1", "native_m1", "mps_m1", "tosa_m1", "tosa_steps"):
         folder = tmp_path_factory.mktemp(name)
         asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
         answer = run(*asked, "--force", "--format", "json")
@@ -53,7 +53,7 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "compared"),
-    [("vulkan_m1", 3), ("native_m1", 5), ("mps_m1", 6), ("tosa_m1", 2)],
+    [("vulkan_m1", 4), ("native_m1", 5), ("mps_m1", 6), ("tosa_m1", 2), ("tosa_steps", 8)],
 )
 def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
     name: str, compared: int, ran: dict[str, Path]

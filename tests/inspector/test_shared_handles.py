@@ -15,14 +15,16 @@ NAMES = ("dequantize", "linear", "relu", "quantize")
 
 def _members() -> list[Any]:
     return [
-        SimpleNamespace(node=SimpleNamespace(name=name), operator=f"aten::{name}")
+        SimpleNamespace(
+            node=SimpleNamespace(name=name), operator=f"aten::{name}", reads=(), writes=()
+        )
         for name in (*NAMES, "behind")
     ]
 
 
 @pytest.mark.parametrize("order", list(permutations(NAMES)))
 def test_nodes_of_a_fused_event_are_in_graph_order(order: tuple[str, ...]) -> None:
-    event = DelegateEvent("0", (*order, "of another delegate", order[0]), False, ())
+    event = DelegateEvent("0", (*order, "of another delegate", order[0]), "", ())
     found, shared = distinguished(_members(), [event])
     assert {found[name].nodes for name in NAMES} == {NAMES}
     assert set(found) == set(NAMES)
@@ -30,7 +32,56 @@ def test_nodes_of_a_fused_event_are_in_graph_order(order: tuple[str, ...]) -> No
 
 
 def test_events_of_the_same_nodes_in_another_order_are_one_group() -> None:
-    events = [DelegateEvent("0", NAMES, False, ()), DelegateEvent("1", NAMES[::-1], False, ())]
+    events = [DelegateEvent("0", NAMES, "", ()), DelegateEvent("1", NAMES[::-1], "", ())]
     found, shared = distinguished(_members(), events)
     assert found == {}
     assert shared == set(NAMES)
+
+
+def _node(name: str, operator: str, *reads: str) -> Any:
+    values = tuple(((), one) for one in reads)
+    node = SimpleNamespace(name=name)
+    return SimpleNamespace(node=node, operator=operator, reads=values, writes=(((), name),))
+
+
+def _event(kind: str, *reads: str) -> DelegateEvent:
+    nodes = ("first", "view", "second")
+    return DelegateEvent(kind, nodes, "", (), kind, reads, (f"of {kind}",))
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind", "reader", "value"),
+    [
+        ("aten::add", "ADD", "aten::div", "ADD"),  # the step after it is of the reader
+        ("aten::add", "ADD", "aten::reciprocal", "ADD"),
+        ("aten::addmm", "CONV2D", "aten::div", None),  # the step may be its bias, or of the reader
+        ("aten::addmm", "CONV2D", "aten::reciprocal", "CONV2D"),
+    ],
+)
+@pytest.mark.parametrize("seen_through", [False, True])
+def test_step_that_a_node_without_an_event_may_have_is_not_taken_for_its_operand(
+    operator: str, kind: str, reader: str, value: str | None, seen_through: bool
+) -> None:
+    behind = [_node("view", "aten::view_copy", "first")] if seen_through else []
+    last = _node("second", reader, "view" if seen_through else "first")
+    members = [_node("first", operator, "x"), *behind, last]
+    events = [_event(kind, "x"), _event("RECIPROCAL", f"of {kind}")]
+    found, shared = distinguished(members, events)
+    assert (found["first"].name if "first" in found else None) == value
+    assert ("first" in shared) is (value is None)
+
+
+def test_layout_that_a_step_restores_is_that_of_its_node() -> None:
+    members = [_node("first", "aten::relu", "x"), _node("second", "aten::div", "first")]
+    steps = [_event("CLAMP", "x"), _event("TRANSPOSE", "of CLAMP")]
+    behind = _event("RECIPROCAL", "of TRANSPOSE")
+    assert distinguished(members, [*steps, behind])[0]["first"].name == "TRANSPOSE"
+    members.append(_node("view", "aten::permute_copy", "first"))  # or the step is this one
+    assert distinguished(members, [*steps, behind])[0]["first"].name == "CLAMP"
+
+
+def test_last_of_the_steps_of_a_node_has_its_value() -> None:
+    members = [_node("first", "aten::addmm", "x"), _node("second", "aten::tanh", "first")]
+    steps = [_event("CONV2D", "x"), _event("RESCALE", "of CONV2D"), _event("TANH", "of RESCALE")]
+    found, shared = distinguished(members, steps)
+    assert (found["first"].name, found["second"].name, shared) == ("RESCALE", "TANH", set())

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import cast
 
 from runtime.backends.graph.registers import refused
-from schema.dtypes.scalar_type import scalar_type
-from schema.graph import Graph, GraphNode, GraphValue, NodeKind
-from schema.payloads import Constant, Payload
-from schema.payloads.model import INLINE
-
-_LARGEST = 8 << 30  # bytes of all states: those of a language model are below
+from runtime.backends.graph.states import with_zero_states
+from schema.graph import Graph, GraphNode, NodeKind
+from schema.payloads import Payload
 
 
 def with_interface(payload: Payload, graph: Graph, partition: int) -> Payload:
@@ -29,19 +25,13 @@ def with_interface(payload: Payload, graph: Graph, partition: int) -> Payload:
     if names and (sorted(given) != sorted(inputs) or not set(made) <= set(graph.outputs)):
         why = f"the folder names {', '.join(names)}; the program has inputs {', '.join(inputs)}"
         raise refused(f"{why} and outputs {', '.join(graph.outputs)}", partition)
-    values = {**graph.values, **{name: _state(graph.values[name], partition) for name in states}}
-    total = sum(values[name].constant_bytes or 0 for name in states)
-    if total > _LARGEST:
-        raise refused(f"states of {total} bytes; at most {_LARGEST} are held", partition)
-    zeros = tuple(_zeros(values[name]) for name in states)
     built = replace(
         graph,
         nodes=tuple(_with_target(node, states) for node in graph.nodes),
-        values=values,
         inputs=tuple(given if names else inputs),
         outputs=tuple(made if names else graph.outputs),
     )
-    return replace(payload, graph=built, constants=(*payload.constants, *zeros))
+    return with_zero_states(payload, built, states, partition)
 
 
 def _with_target(node: GraphNode, states: tuple[str, ...]) -> GraphNode:
@@ -50,18 +40,3 @@ def _with_target(node: GraphNode, states: tuple[str, ...]) -> GraphNode:
         return node
     targets = [name for one in node.args if one.name == "input" for name in one.values]
     return replace(node, outputs=tuple(name for name in targets if name in states))
-
-
-def _state(value: GraphValue, partition: int) -> GraphValue:
-    sizes = value.tensor.sizes if value.tensor is not None else ("?",)
-    if value.tensor is None or not all(isinstance(size, int) for size in sizes):
-        raise refused(f"state {value.name} has no fixed size", partition)
-    nbytes = (
-        math.prod(int(size) for size in sizes) * scalar_type(value.tensor.scalar_type).item_bytes
-    )
-    return replace(value, constant=f"{value.name} (state)", constant_bytes=nbytes)
-
-
-def _zeros(value: GraphValue) -> Constant:
-    count = value.constant_bytes or 0
-    return Constant(value.constant, count, INLINE, memoryview(bytes(count)))

@@ -55,7 +55,11 @@ class GraphEngine:
         operations = _operations(self.graph, table, partition)
         written = {name for node in self.graph.nodes for name in node.outputs}
         constants = {name for name, value in self.graph.values.items() if value.constant}
-        self._state = [self.places[name] for name in sorted(written & constants)]
+        self._state = [(self.places[name], self.places[name]) for name in written & constants]
+        self._state += [
+            (self.places[name], self.places[value])
+            for name, value in table.state_writes(self.graph).items()
+        ]
         self._lent: frozenset[int] = frozenset()  # memory of the inputs of a run
         self._mains = [0 if one is None else one.main for one in operations]
         self._blocks: list[tuple[GraphEngine, ...]] = [
@@ -194,6 +198,7 @@ class GraphEngine:
                 last[place] = index
         kept = {self.places[name] for name in self.graph.outputs}
         kept |= {self.places[name] for name, one in self.graph.values.items() if one.constant}
+        kept |= {source for _, source in self._state}
         kept |= {
             self.places[name] for index in self._once for name in self.graph.nodes[index].outputs
         }
@@ -330,8 +335,8 @@ class GraphEngine:
 
     def results(self) -> list[Any]:
         """Return the results; state that nodes have written stays for the next run."""
-        for place in self._state:
-            self._fixed[place] = _kept(self._held[place], self._lent)
+        for place, source in self._state:
+            self._fixed[place] = _kept(self._held[source], self._lent)
         return [self._held[self.places[name]] for name in self.graph.outputs]
 
     def _at(self, error: Exception, index: int) -> DelegateError:

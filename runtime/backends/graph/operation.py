@@ -56,6 +56,7 @@ class OperatorTable:
         dtypes: torch dtypes of values whose dtype torch lacks, by its name
         unpack: by dtype name, returns the elements of a constant that torch cannot view
         once: whether a node is computed when the payload is loaded: all it reads are constants
+        state_writes: constant of a graph -> the value of a run that it has in the next one
     """
 
     bind: Bind
@@ -64,3 +65,4 @@ class OperatorTable:
         default_factory=dict[str, Callable[[GraphValue, memoryview], torch.Tensor]]
     )
     once: Callable[[GraphNode], bool] | None = None
+    state_writes: Callable[[Graph], Mapping[str, str]] = field(default=lambda _: {})

@@ -12,6 +12,10 @@ from schema.payloads.model import Constant
 from schema.payloads.names import unique
 from schema.payloads.native import tables as t
 
+STATES = "states"
+"""Attribute of a graph: its buffers without bytes."""
+STATE_WRITES = "state writes"
+"""Attribute of a graph: buffer -> the value of a call that it has in the next one."""
 _KINDS = {
     t.CALL: g.NodeKind.CALL,
     t.PLACEHOLDER: g.NodeKind.PLACEHOLDER,
@@ -44,7 +48,36 @@ def method_graph(method: t.Method, constants: Mapping[str, Constant]) -> g.Graph
             facts[f"output {output.name}"] = f"{kind} of {output.target}"
     for buffer in method.mutable_buffers:
         facts[f"buffer {buffer.name}"] = f"{buffer.fqn}, zero at load"
-    return replace(built, values=values, subgraphs=nested, attributes=MappingProxyType(facts))
+    outputs, writes = _results(method, built.outputs)
+    facts |= {STATES: tuple(one.name for one in method.mutable_buffers)}
+    facts |= {STATE_WRITES: MappingProxyType(writes)} if writes else {}
+    return replace(
+        built,
+        values=values,
+        outputs=outputs,
+        subgraphs=nested,
+        attributes=MappingProxyType({name: one for name, one in facts.items() if one}),
+    )
+
+
+def _results(method: t.Method, outputs: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the results of a call, and buffer -> the value that it has in the next one.
+
+    The first output of a buffer is what it becomes; the call may return the same value too.
+    """
+    holders = {ref.data_key: ref.name for ref in method.constants}
+    holders |= {buffer.fqn: buffer.name for buffer in method.mutable_buffers}
+    if len(method.output_specs) != len(outputs):
+        return outputs, {}
+    writes: dict[str, str] = {}
+    results: list[str] = []
+    for name, output in zip(outputs, method.output_specs, strict=True):
+        holder = holders.get(output.target) if output.kind == t.BUFFER_MUTATION else None
+        if holder is None or holder in writes:
+            results.append(name)
+        else:
+            writes[holder] = name
+    return tuple(results), writes
 
 
 def _text(names: tuple[str, ...], number: int) -> str:

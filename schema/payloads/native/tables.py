@@ -20,6 +20,7 @@ SCALAR_TYPES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 11: 11, 15: 15} 
 CALL, PLACEHOLDER, OUTPUT = 0, 1, 2
 INPUT_KINDS = ("user input", "parameter", "buffer", "constant tensor")
 OUTPUT_KINDS = ("user output", "buffer mutation", "user input mutation")
+BUFFER_MUTATION = 1
 TENSOR, TENSOR_LIST = 0, 1
 VALUE_KINDS = ("tensor", "list", "int", "bool", "float")
 

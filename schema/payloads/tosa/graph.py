@@ -101,7 +101,8 @@ def _tensor(tensor: t.TosaTensor, block: str, release: Release, constants: Const
 
 def _shape(shape: t.TosaShape, block: str, constants: Constants) -> GraphValue:
     count = len(shape.data) // 8
-    sizes = struct.unpack_from(f"<{count}q", shape.data) if count else None
+    # That of a tensor without dimensions is complete without bytes
+    sizes = struct.unpack_from(f"<{count}q", shape.data) if count or not shape.rank else None
     value = GraphValue(shape.name, kind="list", literal=sizes)
     return _with_constant(value, block, constants)
 

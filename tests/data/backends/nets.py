@@ -87,6 +87,13 @@ class Unary(nn.Module):
         )  # fmt: skip
 
 
+class Steps(nn.Module):
+    """Compilers take these apart, so that steps of a payload are of nodes that have none of their name."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return x / (x.abs() + 1), F.logsigmoid(x), F.tanhshrink(x), F.glu(x, -1), x.sum()
+
+
 class Binary(nn.Module):
     def forward(self, a: Tensor, b: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, ...]:
         return (
@@ -233,7 +240,7 @@ class Cache(nn.Module):
         super().__init__()
         self.fc = nn.Linear(4, 4)
         self.register_buffer("cache", torch.zeros(6, 4))
-        self.register_buffer("sum", torch.zeros(1, 4))
+        self.register_buffer("sum", torch.zeros(1, 4), persistent=False)
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         y = self.fc(x)
@@ -283,6 +290,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Binary(), torch.randn(2, 1, 4), torch.randn(3, 4), ints[0], ints[1])
     if name == "shapes":
         return _seeded(Shapes(), torch.randn(2, 4, 6, 6), torch.tensor([2, 0]))
+    if name == "steps":
+        return _seeded(Steps(), torch.randn(2, 4))
     if name == "norms":
         grid = torch.rand(2, 4, 5, 2) * 2.4 - 1.2
         return _seeded(Norms(), torch.randn(2, 8, 6, 6), grid)

@@ -6,12 +6,14 @@ from typing import Any
 
 import torch
 
+from runtime import Runtime
 from runtime.backends.graph import Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
 from runtime.delegates.interface import DelegateTracer
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
 from schema.payloads.model import INLINE, Constant
+from tests.conftest import DATA
 
 _META = TensorMeta(6, (2,))
 
@@ -42,3 +44,15 @@ def test_state_is_not_the_memory_of_an_input() -> None:
     assert engine.run([x], untraced)[0].tolist() == [0.0, 0.0]
     x.fill_(9.0)
     assert engine.run([x], untraced)[0].tolist() == [1.0, 2.0]
+
+
+def test_buffers_of_a_native_program_have_what_the_call_before_left() -> None:
+    """One buffer has bytes, the other one none: it is zero at first."""
+    path = DATA / "backends/native_cache.pte"
+    inputs, (expected,) = torch.load(path.with_suffix(".pt"))
+    for _ in range(2):  # each program that is loaded begins with its own buffers
+        method = Runtime().load_program(path).load_method("forward")
+        first, second, third = (method.execute(inputs)[0].clone() for _ in range(3))
+        torch.testing.assert_close(first, expected, rtol=1e-6, atol=1e-6)
+        assert (second - first).abs().max() > 1e-3  # the sum has grown
+        torch.testing.assert_close(third - second, second - first, rtol=1e-5, atol=1e-6)
