@@ -326,7 +326,8 @@ def bound_of_total(total_ns: float, ticks_ns: Sequence[float]) -> float:
 
 def below(bound: float, quantity: Quantity) -> str:
     """Return the words for a value that is only known to be smaller: ``< 1 µs``."""
-    return f"< {format_quantity(bound, quantity)}"
+    text = format_quantity(bound, quantity)
+    return text if text.startswith("<") else f"< {text}"
 
 
 def format_bytes(size: float | None, choice: str = "auto") -> str:

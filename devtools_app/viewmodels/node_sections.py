@@ -19,7 +19,7 @@ from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.profile.attribution import of_steady_set, spread
 from inspector.profile.join_index import JoinIndex, Related
 from inspector.profile.operator_rows import OperatorRow
-from inspector.roofline.rows import COARSE, Limits, RooflineRow, rate_text
+from inspector.roofline.rows import Limits, RooflineRow, rate_text
 from inspector.roofline.work import total
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.method_facts import CALIBRATE
@@ -124,8 +124,8 @@ def work_group(rows: Sequence[RooflineRow], limits: Limits, units: Units) -> Fac
     facts.append(Fact("bytes", moved, "each operand once, the least that has to move"))
     if work.intensity is not None:
         facts.append(Fact("intensity", f"{work.intensity:.3g} FLOPs a byte"))
-    if len(rows) == 1 and rows[0].is_coarse:
-        facts.append(Fact("achieved", "missing", COARSE))
+    if len(rows) == 1 and rows[0].flops_per_s is None and rows[0].without_rate:
+        facts.append(Fact("achieved", "missing", rows[0].without_rate))
     elif len(rows) == 1 and rows[0].flops_per_s is not None:
         facts += _limit(rows[0], limits)
     return FactGroup("Work", tuple(facts))

@@ -90,11 +90,15 @@ class RooflineScene:
         parts = [plural(len(self.points), "operator")]
         if self.without_flops:
             parts.append(f"{self.without_flops:,} that compute nothing are in the table only")
-        coarse = sum(row.is_coarse for row in self.roofline.rows)
+        coarse = sum(row.is_coarse and bool(row.work.flops) for row in self.roofline.rows)
         if coarse:
             parts.append(f"{coarse:,} too short for their clock")
-        if self.roofline.unknown:
-            parts.append(f"{plural(len(self.roofline.unknown), 'operator')} of unknown work")
+        sized = sum(row.has_other_sizes and bool(row.work.flops) for row in self.roofline.rows)
+        if sized:
+            parts.append(f"{sized:,} of sizes that the runs may not have had")
+        unknown = sum(row.work.flops is None for row in self.roofline.rows)
+        if unknown:
+            parts.append(f"{plural(unknown, 'operator')} of unknown work")
         calibration = self.roofline.limits.calibration
         if calibration is None:
             parts.append("not calibrated: no limits")

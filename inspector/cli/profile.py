@@ -15,6 +15,7 @@ from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
 from inspector.profile.methods import (
     TIMES_WITH_VALUES,
+    WITH_TRACING,
     MethodTime,
     Profile,
     analyse_profile,
@@ -79,13 +80,13 @@ def _indices(profile: Profile, method: str | None) -> Sequence[int]:
 
 
 def _slowest(profile: Profile, indices: Sequence[int], count: int) -> list[int]:
-    """Return the rows with the largest share; only the columns are sorted."""
-    shares = profile.rows.column("share")
-    return sorted(indices, key=lambda index: -_or_zero(float(shares[index])))[: max(count, 0)]
+    """Return the rows with the longest time a run; only the columns are sorted."""
+    times = profile.rows.column("total")
+    return sorted(indices, key=lambda index: -_or_zero(float(times[index])))[: max(count, 0)]
 
 
-def _or_zero(share: float) -> float:
-    return 0.0 if math.isnan(share) else share
+def _or_zero(time: float) -> float:
+    return 0.0 if math.isnan(time) else time
 
 
 def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
@@ -178,7 +179,6 @@ def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
 def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     lines: list[str] = []
     for time in times:
-        traced = "" if time.bare is None else " with a trace,"
         if time.bare is not None:
             runs = steady_words(time.bare)
             shown = format_ms(time.bare.mean)
@@ -195,11 +195,12 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
             )
         )
         lines.append(
-            f"{time.title}:{traced} {total} mean of {steady_words(time.traced)}"
+            f"{time.title}: {WITH_TRACING}, {total} mean of {steady_words(time.traced)}"
             f" = delegates {delegates} + operators {operators} + control {control}"
             f" + unattributed {rest}"
         )
-        if noise := time.headline.noise_words():
+        noise = "" if profile.values_logged else time.headline.noise_words()  # logging is the cause
+        if noise:
             lines.append(f"{time.title}: {noise}")
         if time.origin_words:
             lines.append(f"{time.title}: {time.origin_words}")

@@ -71,12 +71,16 @@ def remember_unit(files: Sequence[LoadedFile], unit: str) -> None:
 
 def _unit(file: LoadedFile, stored: Mapping[str, str]) -> str:
     found = stored.get(_digest(file), "") if stored else ""
-    dump = cast("ETDump", file.artifact)
-    report = run_report(dump)
-    known = marked_clock(dump) if report is None else report.clock
+    known = stated_clock(cast("ETDump", file.artifact))
     if found or known not in TICK_UNITS:
         return found
     return "ns of a report" if known == "ns" else known
+
+
+def stated_clock(dump: ETDump) -> str:
+    """Return the unit of the ticks as the report of the run or the trace has it, empty for none."""
+    report = run_report(dump)
+    return marked_clock(dump) if report is None else report.clock
 
 
 def _digest(file: LoadedFile) -> str:

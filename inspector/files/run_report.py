@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from inspector.files.machine import Machine
 from inspector.files.run_calls import SequenceCall, StateTensor
-from schema.errors import FormatError
+from schema.errors import FormatError, Issue, Severity
 from schema.etdump import ETDump
 from schema.objects.codec import from_json, read_json
 from schema.objects.identity_cache import identity_cache
 
 REPORT = "run.json"
 _LARGEST = 1 << 26  # bytes
+_OURS = {"etscope", "files"}  # keys of our reports: another program has other ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,14 @@ class RunMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedInput:
+    """An input of a run; the shape of what is not a tensor is empty."""
+
+    kind: str = ""
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """The parts of a report that belong to what the traces show.
 
@@ -70,6 +79,7 @@ class RunReport:
         machine: that ran it, None in reports of older versions
         memory: as measured, empty in reports of older versions
         where: description of the runtime
+        inputs: of each run, in the order of the program
         calls: of a sequence, in order; empty for runs with the same inputs
         state: tensors that are carried from call to call, in the order of their changes
     """
@@ -83,6 +93,7 @@ class RunReport:
     machine: Machine | None = None
     memory: RunMemory = RunMemory()
     where: str = ""
+    inputs: tuple[ReportedInput, ...] = ()
     calls: tuple[SequenceCall, ...] = ()
     state: tuple[StateTensor, ...] = ()
     load_ms: float | None = None
@@ -102,29 +113,57 @@ class RunReport:
         return "" if self.where.startswith("ETScope ") else self.where
 
 
-@identity_cache
 def run_report(dump: ETDump) -> RunReport | None:
     """Return the report of the run that wrote a trace, None for traces without one.
 
     A report beside a trace of another size is that of another run.
     """
+    found = _beside(dump)
+    return found if isinstance(found, RunReport) else None
+
+
+def report_issue(dump: ETDump) -> Issue | None:
+    """Return why the report beside a trace is not used, None for nothing to report."""
+    found = _beside(dump)
+    if not isinstance(found, str):
+        return None
+    path = Path(dump.file).with_name(REPORT)
+    return Issue(Severity.WARNING, str(path), f"not used for {Path(dump.file).name}: {found}")
+
+
+@identity_cache
+def _beside(dump: ETDump) -> RunReport | str | None:
+    """Return the report beside a trace, or what is wrong with it; None where there is none."""
     path = Path(dump.file)
     if not dump.file or path.name == REPORT:
         return None
     try:
         content = read_json(path.with_name(REPORT), "the report of a run", _LARGEST)
-        if not isinstance(content, Mapping):
-            return None
-        report = dict(cast("Mapping[str, Any]", content))
+    except OSError:
+        return None
+    except FormatError as error:
+        return str(error).removeprefix(f"{path.with_name(REPORT)}: ")
+    if not isinstance(content, Mapping) or not _OURS & set(cast("Mapping[str, Any]", content)):
+        return None  # of another program
+    report = dict(cast("Mapping[str, Any]", content))
+    try:
         files: Sequence[Mapping[str, Any]] = report["files"]
         written = {one["path"]: one["bytes"] for one in files}
-        if written.get(path.name) != path.stat().st_size:
-            return None
+        size = path.stat().st_size
+        if path.name not in written:
+            return None  # it lies in the folder of a run that did not write it
+        if written[path.name] != size:
+            return (
+                f"it is of another run, whose trace has {written[path.name]:,} bytes"
+                f" instead of {size:,}"
+            )
         if "traced_run_ms" not in report:  # before these versions all runs were traced ones
             report["run_ms"] = []
-        return from_json(report, RunReport, str(path))
-    except (OSError, FormatError, KeyError, TypeError):
-        return None
+        return from_json(report, RunReport, str(path.with_name(REPORT)))
+    except (OSError, FormatError) as error:
+        return str(error).removeprefix(f"{path.with_name(REPORT)}: ")
+    except (KeyError, TypeError, ValueError):
+        return "expected a list of files with path and bytes"
 
 
 def is_sequence(dump: ETDump) -> bool:

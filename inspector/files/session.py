@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from inspector.files.node_data import NodeData, NodeDataFile
+from inspector.files.run_report import report_issue
 from inspector.files.trace_roles import in_order, logs_values, timed_traces, value_traces
 from schema.bundled import BundledFile
 from schema.errors import Issue
@@ -162,8 +163,8 @@ class Session:
         return next((file for file in self.files if file.artifact is artifact), None)
 
     def all_issues(self) -> tuple[Issue, ...]:
-        """Return the issues of the set and of every artifact in it."""
-        found = list(self.issues)
+        """Return the issues of the set, of every artifact in it and of reports beside traces."""
+        found = [*self.issues, *filter(None, map(report_issue, self.dumps))]
         for file in self.files:
             found.extend(getattr(file.artifact, "issues", ()))
         return tuple(found)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.files.origin import stated_clock
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.findings.attempts import edits_that_delegate
 from inspector.findings.finding import Finding, Tone
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
+from inspector.profile.block_names import block_labels
 from inspector.profile.methods import (
     TIMES_WITH_VALUES,
     MethodTime,
@@ -26,16 +29,19 @@ from inspector.trace.event_kinds import (
     KERNEL_PREFIX,
     OPERATOR_CALL,
     named_events,
+    whole_runs,
 )
 from inspector.trace.run_times import median
 from inspector.trace.steady import FEW
 from inspector.units import format_ms, format_share
+from schema.etdump import ETDump
 from schema.objects.plural import plural
 from schema.program import instructions
 
 _UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
 _TOP = 3
 _SLOW_FIRST = 1.5  # times the others
+_SLOWER_BARE = 0.2  # of a traced run: a trace makes no run faster
 _TRACING_COSTS = 0.05  # of a run: less is within what a run varies
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are created one by one; beyond this they would delay the overview
@@ -49,11 +55,22 @@ class _Main:
         time: means over the method's runs
         source: samples of the block
         first_row: profile row of its first event
+        name: of the block where the method has several, else empty
     """
 
     time: MethodTime
     source: BlockSamples
     first_row: int
+    name: str = ""
+
+    @property
+    def saved_ms(self) -> float:
+        """Return the part of the latency that its block has, on average over all runs."""
+        time, source = self.time, self.source
+        if not self.name:
+            return time.latency_ms
+        spent = float(source.totals[whole_runs(source.block)].sum()) * int(source.steady.sum())
+        return time.latency_ms * spent / (time.method_ms * len(time.traced.steady))
 
 
 def time_findings(session: Session) -> list[Finding]:
@@ -72,14 +89,25 @@ def time_findings(session: Session) -> list[Finding]:
         found.append(
             Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89, doubt=True)
         )
-    for main in _main_blocks(profile)[:2]:
+    for main in _main_blocks(profile, session.timed_dumps)[:2]:
         own = _stood_in(main) if profile.values_logged else _method(session, main)
         found += [_placed(finding, main.time.label) for finding in own]
-    found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
+    found += [*_other_unit(session), *_unmatched(profile), *_several_unknown(profile)]
+    found += _warned_of(session)
     if profile.unit_assumed and profile.methods:
         text = f"Ticks are assumed to be {profile.unit}; the file does not name its unit"
         found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
     return found
+
+
+def _other_unit(session: Session) -> list[Finding]:
+    """Return where the chosen unit of ticks is not the one that a trace states."""
+    chosen = session.options.source_time_scale
+    stated = {unit for unit in map(stated_clock, session.timed_dumps) if unit not in ("", chosen)}
+    if not stated:
+        return []
+    text = f"Ticks are read as {chosen}, but the trace states {', '.join(sorted(stated))}"
+    return [Finding(Tone.WARN, text, view="operators", weight=59, doubt=True)]
 
 
 def _warned_of(session: Session) -> list[Finding]:
@@ -104,15 +132,17 @@ def _several_unknown(profile: Profile) -> list[Finding]:
     return [Finding(Tone.WARN, text, detail, "operators", weight=45, doubt=True)]
 
 
-def _main_blocks(profile: Profile) -> list[_Main]:
+def _main_blocks(profile: Profile, traces: Sequence[ETDump]) -> list[_Main]:
     """Return the main block of each method, the method with the most time first."""
     sources = profile.rows.sources
+    names = block_labels([source.block for source in sources], traces)
     starts = np.cumsum([0, *map(len, sources)]).tolist()
     found: list[_Main] = []
     for time in profile.methods:
         best = max(time.blocks, key=lambda number: _spent(sources[number]))
         if time.method_ms > 0:
-            found.append(_Main(time, sources[best], starts[best]))
+            name = names[best] if len(time.blocks) > 1 else ""
+            found.append(_Main(time, sources[best], starts[best], name))
     return sorted(found, key=lambda main: -main.time.method_ms)
 
 
@@ -133,6 +163,7 @@ def _method(session: Session, main: _Main) -> list[Finding]:
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50, doubt=True)]
     return [
         *_stood_in(main),
+        *_several_traces(main),
         *_few(main),
         *_noise(main),
         *_outside(session, main, operators, has_delegates=bool(delegates)),
@@ -174,7 +205,7 @@ def _outside(
         what = plural(calls, "operator call that is", "operator calls that are") + " not delegated"
     known = len(main.time.headline.times) >= FEW
     tone = Tone.BAD if has_delegates and share > 0.25 and known else Tone.NEUTRAL
-    text = f"{format_share(share)} of {_time_of(main)} is in {what}"
+    text = f"{format_share(share)} of {_time_of(main, of_block=True)} is in {what}"
     detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
     slowest = counted[int(np.argmax(shares[counted]))]
     row = main.first_row + slowest
@@ -187,7 +218,7 @@ def _outside(
             main.time.method,
             event=row,
             weight=30 + 40 * share if has_delegates else 20 + 19 * share,
-            saves_ms=share * main.time.latency_ms if has_delegates else None,
+            saves_ms=share * main.saved_ms if has_delegates else None,
             edits=edits_that_delegate(session, main.time.method) if has_delegates else (),
         )
     ]
@@ -220,8 +251,9 @@ def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]
     return found
 
 
-def _time_of(main: _Main) -> str:
-    return f"the time of {main.time.method}" if main.time.method else "the time"
+def _time_of(main: _Main, *, of_block: bool = False) -> str:
+    words = f"the time of {main.time.method}" if main.time.method else "the time"
+    return f"{words} ({main.name})" if of_block and main.name else words
 
 
 def _operator(source: BlockSamples, event: int) -> str:
@@ -243,7 +275,7 @@ def _slowest_call(main: _Main, delegates: list[int]) -> list[Finding]:
     event = ranked[0]
     number = main.source.block.instruction(event)
     text = (
-        f"{format_share(float(shares[event]))} of {_time_of(main)} is in one of"
+        f"{format_share(float(shares[event]))} of {_time_of(main, of_block=True)} is in one of"
         f" {len(ranked)} delegate calls, instruction {number}"
     )
     label = _operator(main.source, event)
@@ -305,6 +337,8 @@ def _framework(main: _Main) -> list[Finding]:
 def _tracing(main: _Main) -> list[Finding]:
     """What the trace adds to each run, where runs without it are known."""
     bare, added = main.time.bare_ms, main.time.tracing_ms
+    if bare and added is not None and -added > _SLOWER_BARE * main.time.method_ms:
+        return [_contradicted(main, bare)]
     if not bare or added is None or added <= _TRACING_COSTS * bare:
         return []
     text = (
@@ -313,6 +347,23 @@ def _tracing(main: _Main) -> list[Finding]:
     )
     detail = "times of operators and delegates include it, the time of the method does not"
     return [Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=13)]
+
+
+def _contradicted(main: _Main, bare: float) -> Finding:
+    """Runs without a trace that took longer than those with one."""
+    without, with_it = (format_ms(ms) for ms in (bare, main.time.method_ms))
+    text = f"Runs without a trace took {without}, those with one {with_it}"
+    detail = "other load disturbed them, or run.json is of another run"
+    return Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=49, doubt=True)
+
+
+def _several_traces(main: _Main) -> list[Finding]:
+    """Runs of a method that several files were made of: perhaps of different machines."""
+    if main.time.traces < 2:
+        return []
+    text = f"The time of {main.time.title} is the mean of {main.time.traces} traces"
+    detail = "whether they were measured alike is unknown; open one, or compare them"
+    return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=48, doubt=True)]
 
 
 def _few(main: _Main) -> list[Finding]:

@@ -28,12 +28,13 @@ from inspector.trace.event_kinds import (
 from inspector.trace.run_times import percentiles
 from inspector.trace.steady import steady_runs
 from inspector.trace.timing import is_time, scale_factor
-from schema.backends import backend_of
+from schema.backends import BACKENDS, backend_of
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+_COARSEST_NS = float(max(backend.clock_ns for backend in BACKENDS.values()))
 POINTS = (50.0, 10.0, 90.0, 0.0, 100.0)  # p50, p10, p90, min, max
 
 
@@ -130,14 +131,16 @@ def clock_ns(inner_ns: Floats, backend: str, tick_ns: float) -> float:
     """Return the step of the clock of a backend's events, in nanoseconds.
 
     That of its own profiler, where nothing contradicts it: the same backend may run in a runtime
-    that times nodes by itself.
+    that times nodes by itself. Where the backend is unknown it is that of the coarsest profiler,
+    if no time contradicts it.
 
     Args:
         inner_ns: times of its events
-        backend: id, may be unknown
+        backend: id, empty if unknown
         tick_ns: a tick of the trace
     """
-    own = float(backend_of(backend).clock_ns)
+    coarsest = _COARSEST_NS if not backend and inner_ns.any() else 0.0
+    own = float(backend_of(backend).clock_ns) or coarsest
     return own if own > tick_ns and bool((inner_ns % own == 0).all()) else tick_ns
 
 

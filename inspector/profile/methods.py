@@ -6,14 +6,14 @@ its kernel's own event; sums use the outer one only, and show what it adds as fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.files.run_report import run_report
+from inspector.files.run_report import RunReport, run_report
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
 from inspector.profile.attribution import attribution, mean, of_steady_set, steady_set
@@ -51,6 +51,7 @@ class MethodTime:
         label: where the runs are, when several methods are unknown; else empty
         origins: time inside delegate calls in ms, by the weakest origin that their events state
         bare: the runs without a trace; None where none are known
+        traces: how many trace files the runs are in
     """
 
     method: str
@@ -65,6 +66,7 @@ class MethodTime:
     label: str = ""
     origins: Mapping[ValueOrigin, float] = field(default_factory=dict[ValueOrigin, float])
     bare: RunTimes | None = None
+    traces: int = 1
 
     @property
     def emulated(self) -> bool:
@@ -210,24 +212,29 @@ def _methods(
     unknown = [parts[0] for (method, _), parts in groups.items() if not method]
     files = [session.timed_dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
     labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
-    bare = _bare_runs(session)
-    lone = next(iter(bare)) if len(groups) == len(bare) == 1 else ""  # a report names its method
-    return tuple(
-        replace(
-            _mean(method, parts),
-            label="" if method else next(labels),
-            bare=bare.get(method or lone),
-        )
-        for (method, _), parts in groups.items()
-    )
+    reports = [run_report(dump) for dump in session.timed_dumps]
+    named = {report.method for report in reports if report is not None}
+    lone = next(iter(named)) if len(groups) == len(named) == 1 else ""  # a report names its method
+    found: list[MethodTime] = []
+    for (method, _), parts in groups.items():
+        dumps = dict.fromkeys(sources[time.blocks[0]].block.dump for time in parts)
+        bare = _bare_runs([reports[dump] for dump in dumps], method or lone)
+        label = "" if method else next(labels)
+        found.append(replace(_mean(method, parts), label=label, bare=bare, traces=len(dumps)))
+    return tuple(found)
 
 
-def _bare_runs(session: Session) -> dict[str, RunTimes | None]:
-    """Return the runs without a trace, by method, from the reports beside the traces."""
-    found: dict[str, list[float]] = {}
-    for report in filter(None, map(run_report, session.timed_dumps)):
-        found.setdefault(report.method, []).extend(report.run_ms)
-    return {method: run_times(times) for method, times in found.items()}
+def _bare_runs(reports: Sequence[RunReport | None], method: str) -> RunTimes | None:
+    """Return the runs of a method without a trace; None unless each of its traces has some.
+
+    Args:
+        reports: beside the traces of the method
+        method: that ran
+    """
+    parts = [report.run_ms for report in reports if report is not None and report.method == method]
+    if len(parts) < len(reports) or not all(parts):
+        return None
+    return RunTimes(tuple(time for part in parts for time in part), tuple(map(len, parts)))
 
 
 def unit_assumed(session: Session) -> bool:
@@ -302,7 +309,10 @@ def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
 
     return MethodTime(
         name,
-        RunTimes(tuple(time for part in parts for time in part.traced.times)),
+        RunTimes(
+            tuple(time for part in parts for time in part.traced.times),
+            tuple(len(part.traced.times) for part in parts),
+        ),
         mean("method_ms"),
         mean("delegates_ms"),
         mean("operators_ms"),

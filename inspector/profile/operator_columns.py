@@ -234,7 +234,7 @@ class _Maker:
         tick = 1 / self.scale
         ticks = np.where(kind == REST, 0.0, tick)
         names = [one.backend for one in self.found.links]
-        for backend in set(filter(None, names)):
+        for backend in set(names):
             of_backend = np.array([name == backend for name in names], np.bool_)
             own = (kind == INNER) & of_backend[link]
             ticks[own] = clock_ns(samples[own], backend, tick)

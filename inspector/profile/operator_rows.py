@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -183,18 +183,36 @@ def _row(part: BlockRows, row: int) -> OperatorRow:
 def operator_rows(session: Session, method: str) -> OperatorRows:
     """Return the rows of all runs of a method; empty without a trace.
 
-    The cost of tracing is a row where one block has all runs that it is known of.
+    The cost of tracing is a row of each block, where it is known of all runs.
     """
-    parts: list[BlockRows] = []
+    parts: dict[int, BlockRows] = {}
     start = 0
     blocks = trace_blocks(session.timed_dumps).blocks
     labels = block_labels(blocks, session.timed_dumps)
-    for block, label in zip(blocks, labels, strict=True):
+    for number, (block, label) in enumerate(zip(blocks, labels, strict=True)):
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):
-            parts.append(block_rows(session, method, block, start, label))
+            parts[number] = block_rows(session, method, block, start, label)
         start += len(block)
     time = time_of(session, method)
-    if len(parts) == 1 and time is not None and time.tracing_ms is not None:
-        parts = [with_tracing(parts[0], time.tracing_ms * NS_PER_MS)]
-    return OperatorRows(parts)
+    if time is None or not set(parts) <= set(time.blocks):
+        return OperatorRows(tuple(parts.values()))
+    found = _of_method(list(parts.values()), time.method_ms * NS_PER_MS)
+    if time.tracing_ms is not None:
+        found = [with_tracing(part, time.tracing_ms * NS_PER_MS) for part in found]
+    return OperatorRows(found)
+
+
+def _of_method(parts: list[BlockRows], method_ns: float) -> list[BlockRows]:
+    """Return the rows of several blocks with shares of the time of all runs of the method.
+
+    A row of a block that a tenth of the runs is of has a tenth of the share that it has in these.
+    """
+    if len(parts) < 2 or not method_ns:
+        return parts
+    runs = sum(int(part.steady.sum()) for part in parts)
+    found: list[BlockRows] = []
+    for part in parts:
+        share = part.mean_ns * (int(part.steady.sum()) / runs / method_ns)
+        found.append(replace(part, share=np.where(np.isnan(part.share), np.nan, share)))
+    return found

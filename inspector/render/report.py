@@ -50,7 +50,7 @@ _MOST_ROWS = 40
 _MOST_AT_PEAK = 8
 _MOST_BOXES = 500
 _MOST_ARENAS = 4
-_BY_SHARE = ("share_of_method:desc",)
+_BY_SHARE = ("share_of_method:desc", "mean:desc")  # times with logged values have no share
 _TIMES = ("operator", "module", "delegate", "mean", "share_of_method", "p50", "join", "source")
 _WORK = ("flops", "bytes", "flops_a_byte", "compute_rate")
 _LIMITS = ("share_of_limit", "limit")
@@ -124,10 +124,11 @@ def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
         note = paragraph(f"Ticks are assumed to be {profile.unit} (assumed).", "muted")
     if times and profile.values_logged:
         note += paragraph(f"{TIMES_WITH_VALUES}.", "bad")
-    return Markup().join(map(_method_time, times)) + note
+    logged = profile.values_logged  # then the cause of any noise
+    return Markup().join(_method_time(time, logged=logged) for time in times) + note
 
 
-def _method_time(time: MethodTime) -> Markup:
+def _method_time(time: MethodTime, *, logged: bool) -> Markup:
     bar = time_bar(
         (
             ("delegates", "delegates", time.delegates_ms),
@@ -141,7 +142,9 @@ def _method_time(time: MethodTime) -> Markup:
     if time.bare is not None:
         bare = f"{format_ms(time.bare.mean, unit)}, mean of {steady_words(time.bare)}"
         took = f"{bare} without a trace; with it {took}"
-    if time.headline.noise:
+    else:
+        took += f", {time.tag}"
+    if time.headline.noise and not logged:
         took += f"; {time.headline.noise_words()}"
     return heading(f"{time.title}: {took}") + bar
 

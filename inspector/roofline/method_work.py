@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.objects.identity_cache import identity_cache
 
 _SCALARS = "executorch_prim::"  # all other functions of it compute sizes
+_EXAMPLE = unknown("dynamic sizes: the payload has those of an example, not their upper bounds")
 _BODIES = "the operators inside of it are not counted"
 
 
@@ -147,8 +149,25 @@ def _of_node(
     whole = OperatorWork(node.target, number, delegate, node.target, "", NO_WORK)
     if inside is None or not backend_of(node.target).work_rules:
         return _unread(session, method, whole, inside)
-    bounded = any(_is_dynamic(graph.values.get(name)) for name in (*node.inputs, *node.outputs))
+    around = [graph.values.get(name) for name in (*node.inputs, *node.outputs)]
+    bounded = any(map(_is_dynamic, around))
+    if bounded and not _has_bounds(inside, around):
+        calls = inside.calls()
+        return [replace(whole, label=one.name, node=one.name, work=_EXAMPLE) for one in calls]
     return _of_payload(whole, inside, bounded=bounded)
+
+
+def _has_bounds(inside: Graph, around: Sequence[GraphValue | None]) -> bool:
+    """Return whether a payload has the upper bounds of its call: some have sizes of an example."""
+    own = [inside.values.get(name) for name in (*inside.inputs, *inside.outputs)]
+    return _counts(own) == _counts(around)
+
+
+def _counts(values: Sequence[GraphValue | None]) -> list[int]:
+    """Return the numbers of elements of tensors, the smallest first: layouts may differ."""
+    tensors = [value.tensor for value in values if value is not None and value.tensor is not None]
+    sizes = [[size for size in tensor.sizes if isinstance(size, int)] for tensor in tensors]
+    return sorted(map(math.prod, sizes))
 
 
 def _unread(

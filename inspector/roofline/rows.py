@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from inspector.files.machine import Machine, this_machine
-from inspector.files.run_report import run_report
+from inspector.files.run_report import RunReport, run_report
 from inspector.files.session import Session
 from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import INNER, KINDS, OPERATOR
@@ -19,6 +19,7 @@ from inspector.units import NS_PER_MS, Quantity, format_quantity, format_time
 from schema.backends import short_backend
 from schema.errors import FormatError
 from schema.objects.plural import plural
+from schema.program.model import Tensor
 
 NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
@@ -26,6 +27,7 @@ IN_CACHE = 1.1  # share of the memory's bandwidth above which bytes did not come
 SHORT_NS = 20_000.0  # a call this short is mostly dispatch where both shares are low
 _STEPS = 3.0  # of its clock that a time takes at least to give a rate: fewer are off by a third
 COARSE = "its clock is too coarse for a rate"
+SIZES = "upper bounds of dynamic sizes, which the runs may not have had: no rate"
 _FLOAT32 = "float32"
 
 
@@ -49,12 +51,14 @@ class Limits:
         threads: of the run; of the calibration where the run is unknown
         note: what the comparison assumes, empty for nothing
         comparable: whether the traces are of this machine, as far as their reports tell
+        at_bounds: whether the runs had the upper bounds of dynamic sizes, as the work does
     """
 
     calibration: Calibration | None = None
     threads: int = 1
     note: str = ""
     comparable: bool = True
+    at_bounds: bool = True
 
     def peak(self, dtype: str) -> float | None:
         """Return the FLOP/s of a dtype; float32 where an operator has no dtype of matmuls."""
@@ -100,7 +104,8 @@ class RooflineRow:
         share: of what is attainable at its intensity
         bound: the limit it is near
         is_coarse: whether the time is of so few steps of its clock that it gives no rates
-        tick_ns: one step of the clock of the time
+        tick_ns: step of the clock of the time, 0 for none
+        has_other_sizes: whether the runs may have had other sizes than the work, hence no rates
     """
 
     label: str
@@ -121,6 +126,13 @@ class RooflineRow:
     bound: Limit = Limit.UNKNOWN
     is_coarse: bool = False
     tick_ns: float = 0.0
+    has_other_sizes: bool = False
+
+    @property
+    def without_rate(self) -> str:
+        """Return why there is no rate, or not all of the work; empty for nothing."""
+        coarse, sizes = COARSE if self.is_coarse else "", SIZES if self.has_other_sizes else ""
+        return self.work.reason or coarse or sizes
 
     @property
     def words(self) -> str:
@@ -179,7 +191,24 @@ def limits_of(
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:
         notes.append(f"not calibrated for {count} threads: --calibrate --threads {count}")
-    return Limits(calibration, count, "; ".join(filter(None, notes)), not here)
+    note = "; ".join(filter(None, notes))
+    return Limits(calibration, count, note, not here, _at_bounds(session, reports))
+
+
+def _at_bounds(session: Session, reports: Sequence[RunReport | None]) -> bool:
+    """Return whether all runs are known to have had inputs of the upper bounds of their sizes."""
+    program = session.program
+    if program is None:
+        return False
+    for report in reports:
+        if report is None or report.method not in session.methods:
+            return False
+        plan = program.plan(report.method)
+        values = [plan.values[index].val for index in plan.inputs]
+        bounds = [list(one.sizes) for one in values if isinstance(one, Tensor)]
+        if bounds != [list(one.shape) for one in report.inputs if one.kind == "tensor"]:
+            return False
+    return True
 
 
 def _machine_note(session: Session, known: set[Machine]) -> str:
@@ -323,6 +352,8 @@ def measured(row: RooflineRow, limits: Limits) -> RooflineRow:
     work, time = row.work, row.time_ns
     if not time or time <= 0 or row.is_coarse:
         return row
+    if work.bounded and not limits.at_bounds:
+        return replace(row, has_other_sizes=True)
     flops = None if work.flops is None else work.flops / (time * 1e-9)
     moved = None if work.nbytes is None else work.nbytes / (time * 1e-9)
     found = replace(row, flops_per_s=flops, bytes_per_s=moved)

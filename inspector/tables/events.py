@@ -91,7 +91,7 @@ class _Cells:
         tick = scale_factor("ns", self.source.source) if is_time(self.source.source) else 1.0
         ticks = np.full(len(self.block), tick)
         names = [link.backend for link in self.found.links]
-        for backend in set(filter(None, names)):
+        for backend in set(names):
             of_backend = np.array([name == backend for name in names], np.bool_)
             own = self.inner & of_backend[self.found.codes]
             ticks[own] = clock_ns(np.round(self.source.values[:, own] * NS_PER_MS), backend, tick)

@@ -21,7 +21,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import MOST_BELOW, TOP, Tree
-from inspector.units import Formatter, as_number
+from inspector.units import Formatter, as_number, below
 
 _OWNERS = ("delegate",)  # columns
 NO_OWNER = ("", "—")  # what text columns say where there is nothing to say
@@ -120,19 +120,47 @@ def _muted(table: Table, groups: int, shown: Order) -> NDArray[np.bool_] | None:
 
 def _with_totals(column: Column, groups: NDArray[np.int64], count: int, shown: Order) -> Column:
     values = column.values
+    least: NDArray[np.float64] | None = None
     if column.kind in (ColumnKind.NUMBER, ColumnKind.SHARE):
         numbers = as_floats(values)[shown]
-        totals = _totals(column.total, numbers, groups, count)
+        totals, bounds = _bounded_totals(column, groups, count, shown)
         both: Sequence[Any] | NDArray[Any] = np.concatenate([totals, numbers])
+        least = None if column.least is None else np.concatenate([bounds, column.least[shown]])
     else:
         cells = [values[row] for row in shown.tolist()]
         both = [*_common(column, cells, groups, count), *cells]
     text = _blank_if_missing(column)
     full = full_bar(both) if column.kind is ColumnKind.SHARE else column.full
-    least = column.least
-    if least is not None:
-        least = np.concatenate([np.zeros(count), least[shown]])
-    return replace(column, values=both, text=text, sort_by=None, full=full, least=least)
+    parts = None  # rows have other numbers here
+    return replace(
+        column, values=both, text=text, sort_by=None, full=full, least=least, parts=parts
+    )
+
+
+def _bounded_totals(
+    column: Column, groups: NDArray[np.int64], count: int, shown: Order
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the totals of groups, and what those below one step of a clock are less than."""
+    weights = _weights(column, groups, count, shown)
+    totals = _totals(column.total, as_floats(column.values)[shown] * weights, groups, count)
+    if column.least is None or column.total is not Total.SUM:
+        return totals, np.zeros(count)
+    steps = column.least[shown] * weights
+    largest = _totals(Total.MAX, steps, groups, count)
+    bounds = _totals(Total.SUM, steps, groups, count)
+    return totals, np.where((totals >= 0) & (totals < largest), bounds, 0.0)
+
+
+def _weights(
+    column: Column, groups: NDArray[np.int64], count: int, shown: Order
+) -> NDArray[np.float64]:
+    """Return the part of the runs of its group that a row is of: 1 where all are of the same."""
+    if column.parts is None or column.total is not Total.SUM:
+        return np.ones(len(shown))
+    block, runs = column.parts.block[shown], column.parts.runs
+    pairs = np.unique(np.stack((groups, block), 1)[groups >= 0], axis=0)
+    known = np.append(np.bincount(pairs[:, 0], runs[pairs[:, 1]], minlength=count), np.nan)
+    return runs[block] / known[groups]  # the last is of rows without a group
 
 
 def _blank_if_missing(column: Column) -> Formatter:
@@ -186,6 +214,8 @@ def total_text(column: Column, shown: Order) -> str:
     """Return the total of all shown rows of a column, as shown for a group."""
     if column.is_text or column.total is Total.NONE:
         return ""
-    numbers = as_floats(column.values)[shown]
-    found = _totals(column.total, numbers, np.zeros(len(numbers), np.int64), 1)[0]
-    return "" if np.isnan(found) else column.text(float(found))
+    totals, bounds = _bounded_totals(column, np.zeros(len(shown), np.int64), 1, shown)
+    found, bound = float(totals[0]), float(bounds[0])
+    if np.isnan(found):
+        return ""
+    return below(bound, column.least_of) if bound else column.text(found)

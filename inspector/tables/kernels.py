@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.files.session import Session
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.query import QueryError
-from inspector.tables.rows import RowField, row_table
+from inspector.tables.rows import RowField, bounded_times, row_table
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
 from inspector.units import Quantity
@@ -31,7 +31,8 @@ def kernels(session: Session, method: str, units: Units = AUTOMATIC) -> Table:
     if not rows:
         raise QueryError("no kernel names: no backend of this trace logs any")
     keys = [_key(method, row) for row in rows]
-    return row_table(_FIELDS, [_cells(row) for row in rows], "layers", keys=keys, units=units)
+    table = row_table(_FIELDS, [_cells(row) for row in rows], "layers", keys=keys, units=units)
+    return bounded_times(table, [row.tick_ns for row in rows])
 
 
 def _cells(row: OperatorRow) -> tuple[object, ...]:

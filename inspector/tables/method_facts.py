@@ -124,6 +124,8 @@ def work_facts(session: Session, method: str) -> tuple[Fact, ...]:
     limits = known_limits(session)
     whole = roofline(session, method, limits).method
     facts = [Fact("work", work_text(whole.work), whole.work.reason or _ONCE)]
+    if whole.has_other_sizes:
+        facts.append(Fact("achieved", "missing", whole.without_rate))
     if whole.flops_per_s is None or session.times_with_values:
         return tuple(facts)
     facts.append(Fact("achieved", rate_text(whole), limits.note))

@@ -11,7 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
-from inspector.profile.methods import time_of
+from inspector.profile.methods import analyse_profile, time_of
 from inspector.roofline.method_work import method_work
 from inspector.roofline.work import work_json
 from inspector.tables.rows import RowField, ns, row_table
@@ -30,6 +30,7 @@ _FIELDS = (
     RowField("instructions", Quantity.COUNT),
     RowField("planned", Quantity.SIZE),
     RowField("mean", Quantity.TIME),
+    RowField("tags"),
     RowField("FLOPs", Quantity.OPERATIONS),
     RowField("bytes", Quantity.SIZE),
 )
@@ -45,6 +46,7 @@ def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
             one["instructions"],
             one["arena_bytes"],
             ns(one["method_ms"] if one["bare_ms"] is None else one["bare_ms"]),
+            ", ".join(one["tags"]),
             *_work(one["work"]),
         )
         for name, one in found.items()
@@ -78,6 +80,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         "peak_bytes": None,
         "method_ms": None,
         "bare_ms": None,
+        "tags": [],
         "runs": 0,
         "delegation": None,
         "nodes": None,
@@ -96,6 +99,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
     if time is not None:
         found["method_ms"], found["runs"] = time.method_ms, time.runs
         found["bare_ms"] = time.bare_ms
+        found["tags"] = [*filter(None, [time.tag]), *analyse_profile(session).tags]
     return found
 
 

@@ -39,6 +39,7 @@ from inspector.tables.table import (
     Categories,
     Column,
     MoreColumns,
+    RunParts,
     Table,
     Total,
     badge_column,
@@ -125,7 +126,7 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
     points = sample_points(parts, timed)
     largest = _largest(np.where(kind >= LEFT, np.nan, points[0]))
     ticks = _joined(parts, lambda part: part.tick_ns)
-    times = time_columns(points, units, ticks, largest)
+    times = time_columns(points, units, ticks, largest, run_parts(parts))
     unit = choose_unit(Quantity.TIME, largest, units.time)
     kernels = _joined(parts, lambda part: part.kernel_ns)
     passes = _joined(parts, lambda part: part.passes)
@@ -270,6 +271,14 @@ def backend_label(backend: str, *, inside: bool) -> str:
     return "unknown" if inside else "not delegated"
 
 
+def run_parts(parts: Sequence[BlockRows]) -> RunParts | None:
+    """Return over which runs the means of the rows are, None where all are over the same."""
+    if len(parts) < 2:
+        return None
+    runs = np.array([part.steady.sum() for part in parts], np.float64)
+    return RunParts(np.repeat(np.arange(len(parts)), [len(part) for part in parts]), runs)
+
+
 def sample_points(parts: Sequence[BlockRows], timed: NDArray[np.bool_]) -> list[Floats]:
     """Return mean, p50, p10, p90, min and max of each row, NaN where it has none.
 
@@ -284,7 +293,11 @@ def _largest(times: Floats) -> float:
 
 
 def time_columns(
-    points: list[Floats], units: Units, ticks: Floats, largest: float | None = None
+    points: list[Floats],
+    units: Units,
+    ticks: Floats,
+    largest: float | None = None,
+    parts: RunParts | None = None,
 ) -> tuple[Column, ...]:
     """Return the columns of mean, p50, p10, p90, min and max, all in one unit.
 
@@ -296,6 +309,7 @@ def time_columns(
         units: of the user
         ticks: step of the clock of each row, in nanoseconds
         largest: value that determines the unit, by default the largest mean
+        parts: over which runs the means are, None where all are over the same
     """
     unit = choose_unit(
         Quantity.TIME, _largest(points[0]) if largest is None else largest, units.time
@@ -308,6 +322,7 @@ def time_columns(
         replace(
             number_column(title, values, Quantity.TIME, unit=unit, total=total, missing=gap),
             least=ticks,
+            parts=parts,
         )
         for title, values, total, gap in cells
     )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
-from inspector.roofline.rows import COARSE, Limit, Limits, RooflineRow, known_limits, roofline
-from inspector.tables.rows import RowField, row_table
+from inspector.roofline.rows import Limit, Limits, RooflineRow, known_limits, roofline
+from inspector.tables.rows import RowField, bounded_times, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, badge_column
 from inspector.units import Formatter, Quantity
@@ -30,12 +27,11 @@ _RATES = (
     RowField("memory rate", Quantity.BANDWIDTH),
     RowField("share of limit", Quantity.SHARE),
 )
-_MEAN = "mean"
 _FIELDS = (
     RowField("operator", width=23),
     RowField("module", width=16),
     RowField("delegate", missing="—", width=13),
-    RowField(_MEAN, Quantity.TIME, Total.SUM),
+    RowField("mean", Quantity.TIME, Total.SUM),
     RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
     RowField("read", Quantity.SIZE, Total.COMPLETE),
     RowField("written", Quantity.SIZE, Total.COMPLETE),
@@ -65,9 +61,7 @@ def roofline_table(rows: tuple[RooflineRow, ...], method: str, units: Units) -> 
     keys = [row_selection(row, method) for row in rows]
     cells = [_cells(row) for row in rows]
     table = row_table(_FIELDS, cells, "operators", keys=keys, units=units)
-    ticks = np.array([row.tick_ns for row in rows], np.float64)
-    columns = (replace(one, least=ticks) if one.title == _MEAN else one for one in table.columns)
-    return replace(table, columns=tuple(columns))
+    return bounded_times(table, [row.tick_ns for row in rows])
 
 
 def work_columns(rows: Sequence[RooflineRow], limits: Limits, units: Units) -> tuple[Column, ...]:
@@ -102,8 +96,8 @@ def _limit_words(row: RooflineRow, limits: Limits) -> str | None:
     """Return the limit of an operator, or why it is unknown."""
     if row.words:
         return row.words
-    if row.work.reason or row.is_coarse:
-        return row.work.reason or COARSE
+    if row.without_rate:
+        return row.without_rate
     return limits.missing or None if row.time_ns else None
 
 
@@ -129,9 +123,7 @@ def _cells(row: RooflineRow) -> tuple[object, ...]:
 
 def note(row: RooflineRow) -> str:
     """Return why something is missing, or which sizes were used."""
-    if row.work.reason or row.is_coarse:
-        return row.work.reason or COARSE
-    return "upper bounds of dynamic sizes" if row.work.bounded else ""
+    return row.without_rate or ("upper bounds of dynamic sizes" if row.work.bounded else "")
 
 
 def row_selection(row: RooflineRow, method: str) -> Hashable:

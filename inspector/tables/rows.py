@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from inspector.tables.row_order import as_floats
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import (
     Column,
@@ -13,8 +16,10 @@ from inspector.tables.table import (
     Tone,
     Total,
     badge_column,
+    bounded_share,
     number_column,
     share_column,
+    share_of_ticks,
     text_column,
 )
 from inspector.units import NS_PER_MS, Quantity
@@ -84,6 +89,23 @@ def row_table(
         field.column([row[place] for row in rows], units) for place, field in enumerate(fields)
     )
     return Table(columns, len(rows), keys, noun=noun)
+
+
+def bounded_times(table: Table, ticks_ns: Sequence[float]) -> Table:
+    """Return a table whose times, and their shares, are bounded below a step of their clock.
+
+    Args:
+        table: with a column ``mean`` and perhaps one of the share of the method
+        ticks_ns: step of the clock of each row
+    """
+    ticks = np.array(ticks_ns, np.float64)
+    found = {one.title: one for one in table.columns}
+    bounded = {"mean": replace(found["mean"], least=ticks)}
+    share = found.get("share of method")
+    if share is not None:
+        times, shares = (as_floats(one.values) for one in (found["mean"], share))
+        bounded[share.title] = bounded_share(share, share_of_ticks(ticks, times, shares))
+    return replace(table, columns=tuple(bounded.get(one.title, one) for one in table.columns))
 
 
 def ns(ms: float | None) -> float | None:

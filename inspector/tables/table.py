@@ -137,6 +137,21 @@ def as_text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RunParts:
+    """Over which runs the times of rows are means: the total of rows of several blocks is theirs.
+
+    Attributes:
+        block: of each row
+        runs: how many each block has
+
+    Shapes: block int64[rows]; runs float64[blocks]
+    """
+
+    block: NDArray[np.int64]
+    runs: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One column; create it with ``text_column``, ``number_column`` and similar.
 
@@ -158,6 +173,7 @@ class Column:
         key: id in queries and JSON; by default the title in snake case
         least: for each row the value below which it is only bounded, None for none
         least_of: quantity of the bound
+        parts: over which runs the values are means, None where they are of the same ones
     """
 
     title: str
@@ -177,6 +193,7 @@ class Column:
     key: str = ""
     least: NDArray[np.float64] | None = None
     least_of: Quantity = Quantity.TIME
+    parts: RunParts | None = None
 
     def cell(self, row: int) -> str:
         """Return the value of a row as shown."""

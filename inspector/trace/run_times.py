@@ -53,11 +53,14 @@ class RunTimes:
 
     Attributes:
         times: of each run that ended, in one unit of time
+        parts: how many runs each measurement of its own has, such as a call of a sequence or a
+            trace: cold runs and outliers are those of their part; empty for one measurement
 
     Raises: ValueError without runs
     """
 
     times: tuple[float, ...]
+    parts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse no runs, and runs without a time."""
@@ -67,7 +70,7 @@ class RunTimes:
     @cached_property
     def mask(self) -> Mask:
         """Return which runs are in the steady set, bool[runs]."""
-        return steady_runs(self.times)
+        return np.concatenate([steady_runs(times) for times in self._split()])
 
     @cached_property
     def steady(self) -> Floats:
@@ -102,7 +105,7 @@ class RunTimes:
     @property
     def cold(self) -> int:
         """Return how many of the first runs are left out."""
-        return cold_runs(np.asarray(self.times)) if len(self.times) >= FEW else 0
+        return sum(cold_runs(times) for times in self._split() if len(times) >= FEW)
 
     @property
     def spread(self) -> float | None:
@@ -118,6 +121,8 @@ class RunTimes:
         Runs are noisy where fewer than half are steady or the steady ones spread over a fifth.
         The word is of the spread, or of how far the runs left out would move the mean.
         """
+        if self._noisiest is not self:
+            return self._noisiest.noise
         few = 2 * len(self.steady) < len(self.times)
         if not few and (self.spread is None or self.spread <= _NOISY):
             return ""
@@ -147,12 +152,27 @@ class RunTimes:
 
     def noise_words(self) -> str:
         """Return the noise with its figures and likely cause; empty for none."""
+        if self._noisiest is not self:
+            return self._noisiest.noise_words()
         if not self.noise:
             return ""
         spread = "" if self.spread is None else f"p10 to p90 is {format_share(self.spread)}"
         kept = f"{len(self.steady)} of {len(self.times)} runs are steady"
         figures = ", ".join(filter(None, (spread and f"{spread} of the median", kept)))
         return f"noisy ({self.noise}): {figures}; likely {self.causes()}"
+
+    def _split(self) -> list[NDArray[np.float64]]:
+        """Return the times of each part."""
+        return np.split(np.asarray(self.times), np.cumsum(self.parts)[:-1])
+
+    @cached_property
+    def _noisiest(self) -> RunTimes:
+        """Return the part whose runs differ most; what differs between parts is not noise."""
+        if len(self.parts) < 2:
+            return self
+        grades = ["", *(word for _, word in _GRADES), _SEVERE]
+        parts = [RunTimes(tuple(times.tolist())) for times in self._split()]
+        return max(parts, key=lambda one: grades.index(one.noise))
 
     def _percentile(self, at: float) -> float | None:
         found = float(percentiles(self.steady, (at,))[0])

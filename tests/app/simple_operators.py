@@ -14,7 +14,7 @@ from inspector.memory.plan import instruction_label
 from inspector.profile.attribution import steady_set
 from inspector.profile.block_names import block_labels
 from inspector.profile.join_index import _instruction_nodes
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import analyse_profile, time_of
 from inspector.profile.operator_columns import UNATTRIBUTED, delegate_label
 from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.events import _node_labels
@@ -22,21 +22,30 @@ from inspector.tables.operators import JOIN_WORDS, backend_label
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
 from inspector.trace.timing import is_time, scale_factor
-from schema.backends import backend_of
+from schema.backends import BACKENDS, backend_of
 from schema.program import instructions
 
 
 def operators(session: Session, method: str) -> list[OperatorRow]:
     """Return the rows of a method, made one after another."""
-    rows: list[OperatorRow] = []
+    parts: dict[int, list[OperatorRow]] = {}
     start = 0
     blocks = trace_blocks(session.timed_dumps).blocks
-    for block, label in zip(blocks, block_labels(blocks), strict=True):
+    for number, (block, label) in enumerate(zip(blocks, block_labels(blocks), strict=True)):
         links = link_block(session, block)
         if (block.layout.chain >= 0).any() and links.method in (method, None):
-            rows += _Block(session, method, block, links, start, label).rows()
+            parts[number] = _Block(session, method, block, links, start, label).rows()
         start += len(block)
-    return rows
+    time = time_of(session, method)
+    if time is not None and len(parts) > 1 and set(parts) <= set(time.blocks) and time.method_ms:
+        steady = {number: int(steady_set(blocks[number]).sum()) for number in parts}
+        for number, rows in parts.items():
+            scale = steady[number] / sum(steady.values()) / (time.method_ms * 1e6)
+            parts[number] = [
+                row if row.share is None else replace(row, share=(row.mean_ns or 0.0) * scale)
+                for row in rows
+            ]
+    return [row for rows in parts.values() for row in rows]
 
 
 class _Block:
@@ -161,6 +170,8 @@ class _Block:
             and self.block.instruction(event) is not None
             and self.links.link(event).backend == backend
         ]
+        if not backend and any(one.any() for one in inner):
+            step = float(max(one.clock_ns for one in BACKENDS.values()))
         whole = all(bool((one % step == 0).all()) for one in inner) if step > tick else False
         return step if whole else tick
 

@@ -15,9 +15,16 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.profile.operator_rows import operator_rows
+from inspector.tables.grouping import GroupKey, group_rows
+from inspector.tables.operators import operators
+from inspector.tables.query import column_index
+from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.source_lines import source_tree
-from inspector.units import format_total
+from inspector.units import Quantity, below, format_total
+from tests.inspector.sessions import DATA
+
+RUN = DATA / "runs/convnet_xnnpack"
 
 _ZERO = re.compile(r"(?<![\d.,])0(\.0+)? (ns|µs|ms|s|%)")
 
@@ -27,6 +34,7 @@ def test_sum_below_a_tick_is_bounded_by_all_ticks() -> None:
     assert format_total([600.0, 600.0], [1000.0, 1000.0]) == "1.2 µs"
     assert format_total([0.0], [0.0]) == "0 ns"  # a difference of times may be none
     assert format_total([], []) == "0 ns"
+    assert below(0.0001, Quantity.SHARE) == "<0.1 %"  # one sign, however small the bound is
 
 
 def _selections(session: Session) -> list[Selection]:
@@ -59,6 +67,29 @@ def test_lines_of_source_of_the_sample_never_take_zero() -> None:
         cells = [columns[title].cell(row) for row in range(table.length)]
         assert not any(_ZERO.search(f"{cell}{unit}") for cell in cells), cells
         assert any(cell.startswith("< ") for cell in cells)
+
+
+def test_trace_alone_bounds_times_by_the_clock_that_they_agree_with() -> None:
+    rows = list(operator_rows(load_session([RUN / "run.etdp"]), "forward"))
+    inner = [row for row in rows if row.kind == "inner"]
+    assert inner
+    assert not any(row.link.backend for row in inner)
+    assert {row.tick_ns for row in inner} == {1000.0}
+
+
+def test_groups_and_sums_below_a_step_are_bounded() -> None:
+    table = operators(load_session([RUN]), "forward", Units())
+    by = column_index(table, "operator")
+    rows = group_rows(RowOrder(table), by, np.arange(table.length)).rows
+    groups = [row for row in range(rows.length) if isinstance(rows.key(row), GroupKey)]
+    bounded = 0
+    for title in ("mean", "share of method"):
+        column = next(one for one in rows.columns if one.title == title)
+        cells = [column.cell(row) for row in groups]
+        assert not any(cell in ("0", "0 %") for cell in cells), cells
+        bounded += sum(cell.startswith("<") for cell in cells)
+        assert not any("< <" in cell for cell in cells)
+    assert bounded > 2
 
 
 def test_plot_of_runs_bounds_what_is_below_a_step(qtbot: QtBot, theme: Theme) -> None:

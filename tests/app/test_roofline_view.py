@@ -23,12 +23,14 @@ from inspector.files.machine import this_machine, torch_release
 from inspector.jobs.messages import Ended, Outcome
 from inspector.roofline.calibration import COPY, Calibration, Ceiling, save_calibration
 from inspector.roofline.rows import Limits, limits_of, roofline
+from inspector.tables.roofline import roofline_table
 from inspector.tables.selection import AUTOMATIC, SelectionKind
 from tests.app.window_views import open_sample
 from tests.inspector.jobs_here import Scripted
 from tests.inspector.sessions import DATA, session
 
 SAMPLE = DATA / "corpus/v1.5.1/convnet_xnnpack"
+RUN = DATA / "runs/convnet_xnnpack"
 
 
 def _calibration() -> Calibration:
@@ -58,8 +60,18 @@ def test_points_lie_at_intensity_and_rate_below_the_lines() -> None:
     assert (peak.x[0], peak.y) == (1.0, (11.0, 11.0))  # the ridge is at peak / bandwidth
     assert memory.y[1] == pytest.approx(11.0)
     assert "values logged" in scene.words
-    coarse = sum(row.is_coarse for row in found.rows)
+    coarse = sum(row.is_coarse and row.work.flops != 0 for row in found.rows)
     assert f"{coarse} too short for their clock" in scene.words
+    assert len(scene.points) + scene.without_flops + coarse == len(found.rows)
+
+
+def test_table_bounds_times_below_a_step_of_their_clock() -> None:
+    found = roofline(session(RUN), "forward", Limits())
+    table = roofline_table(found.rows, "forward", AUTOMATIC)
+    cells = [table.columns[3].cell(row) for row in range(table.length)]
+    below = [row.time_ns is not None and row.time_ns < row.tick_ns for row in found.rows]
+    assert any(below)
+    assert [cell == "< 1 µs" for cell in cells] == below
 
 
 def test_without_a_calibration_there_are_points_and_no_lines() -> None:

@@ -73,7 +73,7 @@ QUIET = [0.1 + 0.0001 * (number % 5) for number in range(30)]
     [
         (QUIET, ""),
         ([0.1, 0.16] * 15, "noisy (moderate)"),
-        ([0.1, 0.4] * 15, "noisy (severe)"),
+        ([0.05, 0.2] * 15, "noisy (severe)"),
         (QUIET[:3], "Times are of 3 runs"),
         ([0.1] * 14 + [0.103] * 16, ""),
     ],

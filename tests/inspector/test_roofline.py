@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import flop_registry
 
+from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.weighing import SAME, weigh
+from inspector.files.load import load_session
 from inspector.files.machine import this_machine
 from inspector.join.node_index import base_operator
 from inspector.profile.operator_rows import operator_rows
@@ -357,3 +360,35 @@ def test_comparison_says_what_a_variant_does_more() -> None:
     assert flops.values == tuple(method_work(one, "forward").total.flops for one in pair)
     same = weigh(compare_sessions([pair[0], pair[0]]), 1)[-1]
     assert (same.word, same.text) == (SAME, "the same FLOPs and the same bytes moved")
+
+
+def _dynamic(payload_rows: int, tmp_path: Path) -> MethodWork:
+    """Return the work of a dynamic program whose payload was written with so many rows."""
+    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()).eval()
+    rows = torch.export.Dim("rows", min=2, max=32)
+    exported = torch.export.export(
+        module, (torch.ones(payload_rows, 4),), dynamic_shapes=({0: rows},)
+    )
+    edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    path = tmp_path.with_suffix(".pte")
+    path.write_bytes(edge.to_executorch().buffer)
+    return method_work(load_session([path]), "forward")
+
+
+def test_a_payload_with_the_sizes_of_an_example_has_no_upper_bounds(tmp_path: Path) -> None:
+    example = _dynamic(7, tmp_path / "example").total
+    assert example.flops is None
+    assert example.reason.startswith("dynamic sizes: the payload has those of an example")
+    bound = _dynamic(32, tmp_path / "bound").total
+    assert bound.flops == 2 * 32 * 4 * 8
+    assert bound.bounded
+
+
+def test_no_rate_of_sizes_that_the_runs_may_not_have_had() -> None:
+    row = replace(only_work(Work(64, 32, 32, bounded=True)), time_ns=1000.0)
+    known = measured(row, Limits())
+    assert known.flops_per_s == pytest.approx(64e6)
+    unknown_sizes = measured(row, Limits(at_bounds=False))
+    assert (unknown_sizes.flops_per_s, unknown_sizes.bytes_per_s) == (None, None)
+    assert unknown_sizes.without_rate.endswith("no rate")
+    assert measured(replace(row, work=Work(64, 32, 32)), Limits(at_bounds=False)).flops_per_s
