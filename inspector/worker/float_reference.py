@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch.export import ExportedProgram
+from torch.export import ExportedProgram, default_decompositions
 
 from compiler.record.graph import program_json
 from inspector.compare.float_pairs import FloatPairs, Place, edge_places
@@ -46,6 +46,8 @@ def float_reference(session: Session, method: str, notify: Say) -> MappedReferen
     flat = flat_graph(edge)
     program = source_program(found.source, method, notify)
     quantized, member, between = _recorded(record, method, flat)
+    if member != record.roles.exported:
+        program = _lowered_like(program, flat)
     pairs = FloatPairs(quantized, _graph(program, method))
     if _has_other_weights(pairs.weights, record, member, program):
         return f"{NO_FLOAT}: {found.source} {_OTHER_WEIGHTS}"
@@ -72,6 +74,19 @@ def _recorded(
     own = {value: (value[0], node.node.name, at) for value, (node, at) in flat.producers.items()}
     own |= {value: ((), value[1], 0) for value in flat.inputs}
     return flat.graph, roles.edge[method], own
+
+
+def _lowered_like(program: ExportedProgram, edge: FlatGraph) -> ExportedProgram:
+    """Return a program with the operators decomposed that a recorded edge graph has not either.
+
+    Else one operator, as a SiLU, would stand beside the several that it became.
+    """
+    kept = {node.operator for node in edge.nodes}
+    rules: dict[Any, Any] = dict(cast("Any", default_decompositions()).items())
+    names = {op: str(op.name()).partition(".")[0] for op in rules}  # without overload
+    return program.run_decompositions(
+        {op: rule for op, rule in rules.items() if names[op] not in kept}
+    )
 
 
 def _has_other_weights(

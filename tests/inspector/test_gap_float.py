@@ -77,6 +77,20 @@ class Memory(nn.Module):
         return self.out(new)
 
 
+class Gated(nn.Module):
+    """Its SiLU is one operator of the source and two of the edge program."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up, self.down = (nn.Linear(32, 32) for _ in range(3))
+
+    def forward(self, x):
+        return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+    def half(self, x):
+        return self.forward(x[:1])
+
+
 def trained(module):
     generator = torch.Generator().manual_seed(3)
     for name, value in module.state_dict().items():
@@ -100,6 +114,11 @@ def layers():
 
 def attention():
     return made(Attention, 1, 6, 32)
+
+
+def gated():
+    module, inputs = made(Gated, 4, 32)
+    return {"module": module, "inputs": inputs, "methods": {"half": (module.half, inputs)}}
 
 
 def memory():
@@ -218,6 +237,29 @@ def test_integers_are_compared_as_what_they_stand_for(source: Path) -> None:
     for row in inside:
         assert row["dtype"] == "float32"
         assert row["snr_db"] is None or row["snr_db"] > 15, row["node"]
+
+
+@pytest.mark.parametrize("words", [("--quantize", "8da4w:group=32"), ("--quantize", "static")])
+def test_layers_of_each_of_several_methods_are_beside_their_own(
+    source: Path, words: tuple[str, ...]
+) -> None:
+    folder = built(source, "gated", *words)
+    for method in ("forward", "half"):
+        traced = folder / f"run_{method}"
+        values = ("--debug-level", "intermediate", "--method", method, "-o", str(traced))
+        assert run("run", str(folder), *values).code == 0
+        program = (str(folder / "model.pte"), str(folder / "model.etrecord"))
+        made = (str(traced / "values.etdp"), str(traced / "values.debug"))
+        answer = run("gap", *program, *made, "--reference", "float", "--format", "json")
+        assert answer.code == 0, answer.err
+        data = valid(answer, "gap")["data"]
+        layers = {
+            row["module"]: row["own"]["snr_db"]
+            for row in data["rows"]
+            if row["compared"] and row["module"] in ("gate", "up", "down")
+        }
+        assert set(layers) == {"gate", "up", "down"}
+        assert all(snr is None or snr > 12 for snr in layers.values()), (method, layers)
 
 
 def test_text_names_the_layer_that_loses_most(source: Path) -> None:
