@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import linecache
 import os
@@ -11,7 +12,7 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any, cast
 
@@ -71,7 +72,9 @@ def export(
 
     Raises: ExportError with the reason and the line of the user's code
     """
-    module: Any = mod.module() if isinstance(mod, ExportedProgram) else _with_method(mod)
+    module: Any = (
+        mod.module() if isinstance(mod, ExportedProgram) else _with_method(mod, strict=strict)
+    )
     if not isinstance(module, torch.nn.Module):
         raise ExportError(f"expected a torch.nn.Module, found {type(mod).__name__}")
     if not isinstance(args, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -108,14 +111,38 @@ def forget_traces() -> None:
         tracer.reset()
 
 
-def _with_method(mod: Any) -> Any:  # noqa: ANN401 - whatever the user gave
-    """Return a module with the same weights whose ``forward`` is a bound method of a module."""
+def _with_method(mod: Any, *, strict: bool = False) -> Any:  # noqa: ANN401 - whatever was given
+    """Return a module with the same weights whose ``forward`` is a bound method of a module.
+
+    Args:
+        mod: the method; anything else is returned as it is
+        strict: the bytecode of the method is traced
+    """
     owner: Any = getattr(mod, "__self__", None)
     if not isinstance(mod, MethodType) or not isinstance(owner, torch.nn.Module):
         return mod
     other: Any = copy.copy(owner)
-    other.forward = MethodType(mod.__func__, other)
+    method = MethodType(mod.__func__, other)
+    other.forward = method if strict else _beside_forward(other, method)
     return other
+
+
+def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # noqa: ANN401
+    """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
+    own = vars(module).get("forward")  # of this object alone, else that of its class
+
+    @functools.wraps(method)
+    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
+        try:
+            return method(*args, **kwargs)
+        finally:
+            module.forward = forward
+
+    return forward
 
 
 def _warn_of_training(module: torch.nn.Module) -> None:

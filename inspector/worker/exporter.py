@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import importlib.util
 import json
 import logging
@@ -416,13 +417,31 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
     owner, kind = getattr(given, "__self__", None), _kind(given)
     if isinstance(owner, torch.nn.Module) and isinstance(given, types.MethodType):
         other = copy.copy(owner)
-        other.forward = types.MethodType(given.__func__, other)
+        other.forward = _beside_forward(other, types.MethodType(given.__func__, other))
         return other
     if isinstance(given, type) and issubclass(given, torch.nn.Module):
         raise AnswerError(
             f"method {name!r} is the class {given.__name__}; expected an object of it"
         )
     raise AnswerError(f"method {name!r} is {kind}, expected a torch.nn.Module")
+
+
+def _beside_forward(module: Any, method: types.MethodType) -> Callable[..., Any]:  # noqa: ANN401
+    """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
+    own = vars(module).get("forward")  # of this object alone, else that of its class
+
+    @functools.wraps(method)
+    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
+        try:
+            return method(*args, **kwargs)
+        finally:
+            module.forward = forward
+
+    return forward
 
 
 def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN401

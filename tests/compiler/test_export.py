@@ -264,6 +264,21 @@ class Coder(nn.Module):
     def decode(self, x: torch.Tensor, *, scale: float) -> torch.Tensor:
         return self.up(x) * scale
 
+    def twice(self, x: torch.Tensor) -> torch.Tensor:
+        return self.forward(self(x))
+
+
+@pytest.mark.parametrize("patched", [False, True])
+def test_method_of_a_module_may_call_its_forward(patched: bool) -> None:
+    model, x = Coder().eval(), torch.ones(3, 4)
+    if patched:  # a forward of this object alone
+        model.forward = lambda x: model.encode(x) @ torch.ones(2, 4)  # type: ignore[method-assign]
+    expected = model.twice(x)
+    program = export(model.twice, (x,))
+    torch.testing.assert_close(program.module()(x), expected)
+    torch.testing.assert_close(export(model.twice, (x,)).module()(x), expected)
+    torch.testing.assert_close(model.twice(x), expected)
+
 
 def test_method_of_a_module_is_exported_with_the_weights_of_the_module() -> None:
     model = Coder().eval()
