@@ -428,7 +428,8 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
 
 def _beside_forward(module: Any, method: types.MethodType) -> Callable[..., Any]:  # noqa: ANN401
     """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
-    own = vars(module).get("forward")  # of this object alone, else that of its class
+    held: dict[str, Any] = vars(module)
+    own = held.get("forward")  # of this object alone, else that of its class
 
     @functools.wraps(method)
     def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401

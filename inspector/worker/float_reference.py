@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram, default_decompositions
@@ -82,11 +82,11 @@ def _lowered_like(program: ExportedProgram, edge: FlatGraph) -> ExportedProgram:
     Else one operator, as a SiLU, would stand beside the several that it became.
     """
     kept = {node.operator for node in edge.nodes}
-    rules: dict[Any, Any] = dict(cast("Any", default_decompositions()).items())
-    names = {op: str(op.name()).partition(".")[0] for op in rules}  # without overload
-    return program.run_decompositions(
-        {op: rule for op, rule in rules.items() if names[op] not in kept}
-    )
+    table: Any = default_decompositions()
+    names = {op: str(op.name()).partition(".")[0] for op in table}  # without overload
+    rules = {op: rule for op, rule in table.items() if names[op] not in kept}
+    untyped: Any = program
+    return untyped.run_decompositions(rules)
 
 
 def _has_other_weights(
