@@ -129,7 +129,7 @@ def _with_method(mod: Any, *, strict: bool = False) -> Any:  # noqa: ANN401 - wh
 
 def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # noqa: ANN401
     """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
-    held: dict[str, Any] = vars(module)
+    held = cast("dict[str, Any]", vars(module))
     own = held.get("forward")  # of this object alone, else that of its class
 
     @functools.wraps(method)

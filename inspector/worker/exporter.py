@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -428,7 +428,7 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
 
 def _beside_forward(module: Any, method: types.MethodType) -> Callable[..., Any]:  # noqa: ANN401
     """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
-    held: dict[str, Any] = vars(module)
+    held = cast("dict[str, Any]", vars(module))
     own = held.get("forward")  # of this object alone, else that of its class
 
     @functools.wraps(method)
