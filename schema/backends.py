@@ -198,6 +198,7 @@ _ENTRIES = (  # marks are looked up in this order
     ),
     Backend(
         "OpenvinoBackend",
+        short_name="OpenVINO",
         colour=5,
         decoder=f"{_P}openvino:decode_payload",
         marks=((0, b"RR_UPCVO"),),

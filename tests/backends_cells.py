@@ -244,8 +244,8 @@ def _join(_session: Session, own: Path) -> str:
 
 
 def _run_files(own: Path) -> list[Path]:
-    found = [own / "model.pte", own / "model.etrecord", own / "run/run.etdp", own / "run/run.debug"]
-    return [path for path in found if path.is_file()]
+    named = ("model.pte", "model.etrecord", "run/run.etdp", "run/values.etdp", "run/values.debug")
+    return [path for name in named if (path := own / name).is_file()]
 
 
 def _profile(_session: Session, own: Path) -> str:
@@ -257,7 +257,8 @@ def _gap(_session: Session, own: Path) -> str:
     code, out, why = command("gap", *_run_files(own), "--format", "json")
     if code:
         return why
-    return f"{len(json.loads(out)['data'].get('rows', []))} values" if out else "yes"
+    rows = json.loads(out)["data"]["rows"]
+    return f"{sum(row['compared'] for row in rows)} of {len(rows)} values compared"
 
 
 def _bisect(_session: Session, own: Path) -> str:

@@ -55,9 +55,13 @@ def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
     if size > most:
         raise FormatError(what, f"{size:,} bytes, more than {most:,}", file=str(path))
     try:
-        return json.loads(path.read_bytes().decode("utf-8"))
+        text = path.read_bytes().decode("utf-8")
+        content: Any = json.loads(text)
+        if "\\u" in text:  # half of a surrogate pair is no character: no stream takes it
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{what} as JSON", str(error), file=str(path)) from error
+    return content
 
 
 def read_object(path: Path, what: str, most: int) -> dict[str, object]:
