@@ -23,6 +23,7 @@ from compiler.named import (
 )
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.quantize.quiet_imports import import_quietly
+from compiler.untyped import expression_of, largest, ranges_of
 from schema.backends import DEFAULT, resolve
 from schema.vendors.names import quantizer_names, quantizer_vendor
 
@@ -279,16 +280,31 @@ def _shapes(program: ExportedProgram) -> Any:  # noqa: ANN401 - as torch.export 
 
 
 def _dim(program: ExportedProgram, size: torch.SymInt, known: dict[str, Any]) -> Any:  # noqa: ANN401
-    node: Any = size.node
-    owner: Any = program
-    symbol, ranges = node.expr, owner.range_constraints
+    """Return a size as a dimension: a symbol, a multiple of one with an offset, or bounds."""
+    expression = expression_of(size)
+    symbols = sorted(expression.free_symbols, key=str)
+    if len(symbols) == 1:
+        (symbol,) = symbols
+        factor = expression.coeff(symbol)
+        offset = expression - factor * symbol
+        if factor.is_integer and offset.is_integer and factor.is_number and offset.is_number:
+            found = _symbol(program, symbol, known)
+            found = found if factor == 1 else int(factor) * found
+            return found if offset == 0 else found + int(offset)
+    auto: Any = Dim.AUTO
+    return auto(max=largest(expression, ranges_of(program)))  # derived from other sizes
+
+
+def _symbol(program: ExportedProgram, symbol: Any, known: dict[str, Any]) -> Any:  # noqa: ANN401
     name = str(symbol)
-    if not symbol.is_Symbol:
-        return Dim.AUTO  # derived from other sizes
     if name not in known:
-        bounds = ranges.get(symbol)
-        low, high = (None, None) if bounds is None else (bounds.lower, bounds.upper)
-        most = int(high) if high is not None and high.is_integer else None
-        least = int(low) if low is not None and low.is_integer else None
+        bounds = ranges_of(program).get(symbol)
+        least, most = (None, None) if bounds is None else _ends(bounds)
         known[name] = Dim(name, min=least, max=most)
     return known[name]
+
+
+def _ends(bounds: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 - a range of torch
+    """Return the ends of a range, None for one that is not an integer."""
+    low, high = (int(end) if end.is_integer else None for end in (bounds.lower, bounds.upper))
+    return low, high
