@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import combinations, islice
+from math import comb
 from typing import Any, ClassVar
 
 import torch
@@ -20,8 +22,11 @@ from runtime.delegates.interface import (
 )
 from runtime.errors import invalid_argument
 from schema import payloads
+from schema.graph import GraphValue
 from schema.origins import ValueOrigin
 from schema.payloads import Payload
+
+_MOST_WAYS = 1000  # of choosing arguments; compilers drop one or two
 
 
 class GraphBackend(BackendInterface):
@@ -30,11 +35,13 @@ class GraphBackend(BackendInterface):
     Attributes:
         id: of the payloads
         table: their operators
+        in_memory_order: whether inputs and results have the sizes of memory, outermost first
     """
 
     payload_is_all = False
     id: ClassVar[str]
     table: ClassVar[OperatorTable]
+    in_memory_order: ClassVar[bool] = False
 
     @override
     def init(
@@ -65,16 +72,16 @@ class GraphBackend(BackendInterface):
         self, context: BackendExecutionContext, handle: GraphEngine, args: Sequence[Any]
     ) -> None:
         """Run a payload on its arguments."""
-        inputs = _inputs(handle, args)
-        _store_all(handle, args, context, handle.run(inputs, context.tracer))
+        inputs, results = self._divided(handle, args, context)
+        self._store_all(results, context, handle.run(inputs, context.tracer))
 
     @override
     def steps(
         self, context: BackendExecutionContext, handle: GraphEngine, args: Sequence[Any]
     ) -> GraphSteps:
         """Return a call to be run node by node."""
-        store = partial(_store_all, handle, args, context)
-        return GraphSteps(handle, _inputs(handle, args), store)
+        inputs, results = self._divided(handle, args, context)
+        return GraphSteps(handle, inputs, partial(self._store_all, results, context))
 
     @override
     def measurement(self, name: str, handle: GraphEngine) -> PartitionEngine:
@@ -84,26 +91,65 @@ class GraphBackend(BackendInterface):
             name, source=ValueOrigin.INTERPRETED.words, origin=ValueOrigin.INTERPRETED
         )
 
+    def _divided(
+        self, engine: GraphEngine, args: Sequence[Any], context: BackendExecutionContext
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the arguments that the payload reads, and those it writes.
 
-def _inputs(engine: GraphEngine, args: Sequence[Any]) -> Sequence[Any]:
-    inputs, outputs = len(engine.graph.inputs), len(engine.graph.outputs)
-    if len(args) != inputs + outputs:
-        raise invalid_argument(
-            f"the delegate call has {len(args)} arguments; the payload has {inputs} inputs and "
-            f"{outputs} outputs"
-        )
-    return args[:inputs]
+        A compiler may drop inputs whose elements no node reads, as of `zeros_like`.
+
+        Raises: InvalidArgumentError where it is not clear which arguments are read
+        """
+        graph = engine.graph
+        count = len(args) - len(graph.outputs)
+        given, results = args[: max(count, 0)], args[max(count, 0) :]
+        if self.in_memory_order:
+            given = [_permuted(one, context.dim_order(one)) for one in given]
+        if count == len(graph.inputs):
+            return given, results
+        ways = _ways([graph.values[name] for name in graph.inputs], given)
+        if len(ways) != 1:
+            raise invalid_argument(
+                f"the delegate call has {len(args)} arguments; the payload has "
+                f"{len(graph.inputs)} inputs and {len(graph.outputs)} outputs"
+            )
+        return [given[place] for place in ways[0]], results
+
+    def _store_all(
+        self, arguments: Sequence[Any], context: BackendExecutionContext, results: Sequence[Any]
+    ) -> None:
+        for argument, result in zip(arguments, results, strict=True):
+            if not isinstance(argument, torch.Tensor):
+                continue  # a size that the program knows without the delegate
+            tensor = torch.as_tensor(result).to(argument.dtype)
+            if self.in_memory_order:
+                order = context.dim_order(argument)
+                tensor = _permuted(tensor, sorted(range(len(order)), key=order.__getitem__))
+            same = tensor.dim() == argument.dim() or tensor.numel() != argument.numel()
+            context.store(argument, tensor if same else tensor.reshape(argument.shape))
 
 
-def _store_all(
-    engine: GraphEngine,
-    args: Sequence[Any],
-    context: BackendExecutionContext,
-    results: Sequence[Any],
-) -> None:
-    for argument, result in zip(args[len(engine.graph.inputs) :], results, strict=True):
-        if not isinstance(argument, torch.Tensor):
-            continue  # a size that the program knows without the delegate
-        tensor = torch.as_tensor(result).to(argument.dtype)
-        same = tensor.dim() == argument.dim() or tensor.numel() != argument.numel()
-        context.store(argument, tensor if same else tensor.reshape(argument.shape))
+def _permuted(value: Any, order: Sequence[int]) -> Any:  # noqa: ANN401 - an argument or a result
+    """Return a tensor of as many dimensions in another order of them, anything else as it is."""
+    plain = list(order) == list(range(len(order)))
+    if plain or not isinstance(value, torch.Tensor) or value.dim() != len(order):
+        return value
+    return value.permute(tuple(order))
+
+
+def _ways(inputs: Sequence[GraphValue], given: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Return the choices of arguments that have the sizes of the inputs; at most two."""
+    if len(inputs) > len(given) or comb(len(given), len(inputs)) > _MOST_WAYS:
+        return []
+    found = (
+        places
+        for places in combinations(range(len(given)), len(inputs))
+        if all(_fits(one, given[place]) for one, place in zip(inputs, places, strict=True))
+    )
+    return list(islice(found, 2))
+
+
+def _fits(value: GraphValue, given: Any) -> bool:  # noqa: ANN401 - an argument
+    if value.tensor is None or not isinstance(given, torch.Tensor):
+        return value.tensor is None and not isinstance(given, torch.Tensor)
+    return tuple(value.tensor.sizes) == tuple(given.shape)

@@ -209,6 +209,7 @@ class TosaBackend(GraphBackend):
     """Runs TOSA flatbuffers."""
 
     id = "TOSABackend"
+    in_memory_order = True
     table = OperatorTable(
         bind,
         {"int4": torch.int8, "int48": torch.int64},
