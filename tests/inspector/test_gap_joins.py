@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inspector.cli.gap import _answer
+from inspector.cli.gap import gap_answer
 from inspector.cli.options import Namespace
 from inspector.experiments.gates.evidence import Evidence, MissingError
 from inspector.experiments.gates.gap_values import gap_value
@@ -60,7 +60,7 @@ def test_join_by_order_that_differs_is_no_divergence_in_text_json_and_window() -
     assert run.first_divergence() is None
     assert run.doubtful() == (ROWS[1],)
     options = Namespace(run=0, sort="execution", format="text", top=9)
-    answer = _answer(found, options)
+    answer = gap_answer(found, options)
     assert "no node exceeds the tolerance by its own error" in answer.lines
     assert any(line.startswith(f"{UNCERTAIN}: 1 ") and "add_1" in line for line in answer.lines)
     (said,) = answer.data["uncertain"]

@@ -164,7 +164,8 @@ def _propagated(
 def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Node, Any]:
     known: dict[Node, Any] = {**_constants(program)}
     for node in program.graph.nodes:
-        if may(node) and all(i in known for i in node.all_input_nodes):
+        called = node.op == "call_function"
+        if called and may(node) and all(i in known for i in node.all_input_nodes):
             value = _value(node, known)
             if value is not None:
                 known[node] = value
