@@ -104,7 +104,10 @@ class GraphBackend(BackendInterface):
         count = len(args) - len(graph.outputs)
         given, results = args[: max(count, 0)], args[max(count, 0) :]
         if self.in_memory_order:
-            given = [_permuted(one, context.dim_order(one)) for one in given]
+            given = [
+                _permuted(one, context.dim_order(one)) if isinstance(one, torch.Tensor) else one
+                for one in given
+            ]
         if count == len(graph.inputs):
             return given, results
         ways = _ways([graph.values[name] for name in graph.inputs], given)
@@ -129,10 +132,9 @@ class GraphBackend(BackendInterface):
             context.store(argument, tensor if same else tensor.reshape(argument.shape))
 
 
-def _permuted(value: Any, order: Sequence[int]) -> Any:  # noqa: ANN401 - an argument or a result
-    """Return a tensor of as many dimensions in another order of them, anything else as it is."""
-    plain = list(order) == list(range(len(order)))
-    if plain or not isinstance(value, torch.Tensor) or value.dim() != len(order):
+def _permuted(value: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """Return a tensor of as many dimensions in another order of them, others as they are."""
+    if list(order) == list(range(len(order))) or value.dim() != len(order):
         return value
     return value.permute(tuple(order))
 
