@@ -10,6 +10,7 @@ from typing import cast
 
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
+from inspector.files.trace_roles import logs_values
 from inspector.join.facts import JoinEvidence
 from schema.bundled import BundledFile
 from schema.etdump import ETDump
@@ -112,11 +113,17 @@ def own_part(session: Session) -> Session:
 
 
 def _is_foreign_buffer(session: Session, first: LoadedFile, second: LoadedFile) -> bool:
-    """Return whether two files are a trace without values and the debug buffer of another one."""
+    """Return whether two files are a trace and the debug buffer of another one."""
     pair = (first.artifact, second.artifact)
-    dumps = [one for one in pair if isinstance(one, ETDump)]
-    has_buffer = any(isinstance(one, DebugBuffer) for one in pair)
-    return has_buffer and bool(dumps) and not any(dumps[0] is one for one in session.value_dumps)
+    buffer = next((one for one in pair if isinstance(one, DebugBuffer)), None)
+    dump = next((one for one in pair if isinstance(one, ETDump)), None)
+    if buffer is None or dump is None:
+        return False
+    logged = [one for one in session.dumps if logs_values(one)]
+    if logged and not logs_values(dump):
+        return True
+    owned = any(session.buffer_of(one) is buffer for one in logged)
+    return owned and session.buffer_of(dump) is not buffer
 
 
 def _is_trace(file: LoadedFile) -> bool:

@@ -55,10 +55,12 @@ def file_facts(session: Session, artifact: object) -> Facts:
         }
     if isinstance(artifact, ETDump):
         events = sum(len(run.events) for run in artifact.run_data)
-        return {"runs": len(artifact.run_data), "events": events}
+        role = session.role_of(artifact) if len(session.dumps) > 1 else ""
+        return {"runs": len(artifact.run_data), "events": events, "role": role}
     if isinstance(artifact, DebugBuffer):
-        logged = sum(len(tensor_extents(dump)[0]) for dump in session.dumps)
-        return {"logged tensors": logged if session.dumps else "unknown without its ETDump"}
+        own = [dump for dump in session.value_dumps if session.buffer_of(dump) is artifact]
+        logged = sum(len(tensor_extents(dump)[0]) for dump in own)
+        return {"logged tensors": logged if own else "unknown without its ETDump"}
     if isinstance(artifact, NodeDataFile):
         return {"sets": len(artifact.sets), "values": sum(len(one.values) for one in artifact.sets)}
     return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from inspector.files.digest import sha256_of
 from inspector.files.machine import Machine
 from inspector.files.run_calls import SequenceCall, StateTensor
 from schema.errors import FormatError, Issue, Severity
@@ -16,6 +17,8 @@ from schema.objects.codec import from_json, read_json
 from schema.objects.identity_cache import identity_cache
 
 REPORT = "run.json"
+_TRACE = ".etdp"
+_DIGEST = "sha256"
 _LARGEST = 1 << 26  # bytes
 _OURS = {"etscope", "files"}  # keys of our reports: another program has other ones
 
@@ -116,7 +119,7 @@ class RunReport:
 def run_report(dump: ETDump) -> RunReport | None:
     """Return the report of the run that wrote a trace, None for traces without one.
 
-    A report beside a trace of another size is that of another run.
+    A report that lists another size or content of the trace is that of another run.
     """
     found = _beside(dump)
     return found if isinstance(found, RunReport) else None
@@ -148,15 +151,11 @@ def _beside(dump: ETDump) -> RunReport | str | None:
     report = dict(cast("Mapping[str, Any]", content))
     try:
         files: Sequence[Mapping[str, Any]] = report["files"]
-        written = {one["path"]: one["bytes"] for one in files}
-        size = path.stat().st_size
+        written = {one["path"]: one for one in files}
         if path.name not in written:
             return None  # it lies in the folder of a run that did not write it
-        if written[path.name] != size:
-            return (
-                f"it is of another run, whose trace has {written[path.name]:,} bytes"
-                f" instead of {size:,}"
-            )
+        if other := _other_run(path, written[path.name]):
+            return other
         if "traced_run_ms" not in report:  # before these versions all runs were traced ones
             report["run_ms"] = []
         return from_json(report, RunReport, str(path.with_name(REPORT)))
@@ -164,6 +163,33 @@ def _beside(dump: ETDump) -> RunReport | str | None:
         return str(error).removeprefix(f"{path.with_name(REPORT)}: ")
     except (KeyError, TypeError, ValueError):
         return "expected a list of files with path and bytes"
+
+
+def _other_run(path: Path, listed: Mapping[str, Any]) -> str:
+    """Return why a report is not of the run that wrote a trace, empty if it is."""
+    size = path.stat().st_size
+    if listed["bytes"] != size:
+        return (
+            f"it is of another run, whose trace has {listed['bytes']:,} bytes instead of {size:,}"
+        )
+    digest = listed.get(_DIGEST)  # older versions wrote none
+    if digest is not None and digest != sha256_of(path):
+        return "it is of another run, whose trace has other content of the same size"
+    return ""
+
+
+def listed_files(folder: Path) -> list[dict[str, str | int]]:
+    """Return the files of a run as its report lists them: path, bytes, and digests of traces.
+
+    Raises: OSError
+    """
+    found: list[dict[str, str | int]] = []
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        name = path.relative_to(folder).as_posix()
+        is_trace = path.suffix == _TRACE
+        digest: dict[str, str | int] = {_DIGEST: sha256_of(path)} if is_trace else {}
+        found.append({"path": name, "bytes": path.stat().st_size, **digest})
+    return found
 
 
 def is_sequence(dump: ETDump) -> bool:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TypeVar
 
 from inspector.files.node_data import NodeData, NodeDataFile
 from inspector.files.run_report import report_issue
-from inspector.files.trace_roles import in_order, logs_values, timed_traces, value_traces
+from inspector.files.trace_buffers import buffer_of
+from inspector.files.trace_roles import (
+    REPEATED,
+    in_order,
+    logs_values,
+    timed_traces,
+    trace_role,
+    value_traces,
+)
 from schema.bundled import BundledFile
-from schema.errors import Issue
+from schema.errors import Issue, Severity
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
 from schema.etrecord import RecordFile
@@ -20,6 +29,7 @@ from schema.program import ProgramFile
 T = TypeVar("T")
 FORWARD = "forward"  # the method of a program that was only exported
 _EXPORTED = "pt2"
+_NOT_SHOWN = "not shown: {} is of the same method; open this trace alone, or compare the two"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -115,12 +125,12 @@ class Session:
 
     @property
     def timed_dumps(self) -> tuple[ETDump, ...]:
-        """Return the ETDumps whose times count, the first of all."""
+        """Return the ETDumps whose times count, one a method as far as that is known."""
         return timed_traces(self.dumps)
 
     @property
     def value_dumps(self) -> tuple[ETDump, ...]:
-        """Return the ETDumps with logged values; all where none has any."""
+        """Return the ETDumps with logged values, one a method; all where none has any."""
         return value_traces(self.dumps)
 
     @property
@@ -130,8 +140,34 @@ class Session:
 
     @property
     def debug_buffer(self) -> DebugBuffer | None:
-        """Return the debug buffer."""
+        """Return the debug buffer, the first of several."""
         return next(iter(self._all(DebugBuffer)), None)
+
+    def buffer_of(self, dump: ETDump) -> DebugBuffer | None:
+        """Return the debug buffer with the values of a trace, None where it is not known."""
+        logged = tuple(filter(logs_values, self.dumps)) or self.dumps
+        return buffer_of(dump, logged, self._all(DebugBuffer))
+
+    def role_of(self, dump: ETDump) -> str:
+        """Return what a trace is shown for, in words."""
+        return trace_role(self.dumps, dump)
+
+    def _not_shown(self) -> list[Issue]:
+        """Return why traces of a method that has one already are not shown."""
+        return [
+            Issue(Severity.WARNING, dump.file, _NOT_SHOWN.format(self._others(dump)))
+            for dump in self.dumps
+            if self.role_of(dump) == REPEATED
+        ]
+
+    def _others(self, dump: ETDump) -> str:
+        shown = self.value_dumps if logs_values(dump) else self.timed_dumps
+        here = PurePath(dump.file)
+        paths = [PurePath(one.file) for one in shown]
+        names = [
+            path.name if path.name != here.name else "/".join(path.parts[-2:]) for path in paths
+        ]
+        return " or ".join(names)
 
     @property
     def node_data(self) -> tuple[NodeData, ...]:
@@ -164,7 +200,8 @@ class Session:
 
     def all_issues(self) -> tuple[Issue, ...]:
         """Return the issues of the set, of every artifact in it and of reports beside traces."""
-        found = [*self.issues, *filter(None, map(report_issue, self.dumps))]
+        reports = filter(None, map(report_issue, self.dumps))
+        found = [*self.issues, *self._not_shown(), *reports]
         for file in self.files:
             found.extend(getattr(file.artifact, "issues", ()))
         return tuple(found)

@@ -1,17 +1,60 @@
 """Which traces of a session show its times, and which only the values that runs logged.
 
 Logging a value takes longer than most operators do, so that the times of a run that logged values
-are not the program's. Such a trace lends its times only where no other one has any.
+are not the program's. Such a trace lends its times only where no other one has any. Of several
+traces of one method only one counts: the mean of runs that were not measured together would be the
+time of nothing.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
 
-from schema.etdump import ETDump, EventKind
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.files.run_report import run_report
+from schema.etdump import ETDump, EventKind, EventTable
 from schema.objects.identity_cache import identity_cache
 
+Dumps: TypeAlias = tuple[ETDump, ...]
+Numbers: TypeAlias = NDArray[np.int64]
+TIMES, VALUES, BOTH, REPEATED = "times", "values", "times and values", "another run, not shown"
 _CALLS = "OPERATOR_CALL", "DELEGATE_CALL"
+_JUMP = "JF_CALL"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is known of a run without its program.
+
+    Attributes:
+        method: that the report of the run names, empty without one
+        calls: digest of the sequence of calls: chains, instructions and kinds
+        kernels: digest of the kernels of operators; empty if none is timed
+        inside: digest of the kernels inside of delegates; empty if none is timed
+        jumps: whether another run may take another way
+    """
+
+    method: str
+    calls: bytes
+    kernels: bytes
+    inside: bytes
+    jumps: bool
+
+    def may_be(self, other: _Run) -> bool:
+        """Return whether two runs are of one method, as far as that is known."""
+        named = bool(self.method and other.method)
+        if named and (self.method != other.method or self.jumps or other.jumps):
+            return self.method == other.method
+        pairs = [(self.kernels, other.kernels)]
+        if not named:  # other kernels of one delegate may come from another runtime
+            pairs.append((self.inside, other.inside))
+        return self.calls == other.calls and all(one == two for one, two in pairs if one and two)
 
 
 @identity_cache
@@ -21,44 +64,112 @@ def logs_values(dump: ETDump) -> bool:
 
 
 @identity_cache
-def timed_traces(dumps: tuple[ETDump, ...]) -> tuple[ETDump, ...]:
-    """Return the traces whose times count.
+def timed_traces(dumps: Dumps) -> Dumps:
+    """Return the traces whose times count, in the order given.
 
-    These are the ones without values, and of the others those with runs that no other trace has.
+    Those without values come before the others, those of more methods before those of fewer, and
+    a trace whose methods all have one already does not count.
     """
     clean = [dump for dump in dumps if not logs_values(dump)]
-    if len(clean) in (0, len(dumps)):
-        return dumps
-    known = frozenset[bytes]().union(*map(_call_sequences, clean))
-    return tuple(
-        dump for dump in dumps if not logs_values(dump) or not _call_sequences(dump) <= known
+    logged = [dump for dump in dumps if logs_values(dump)]
+    return _without_repeated(dumps, (*_widest(clean), *_widest(logged)))
+
+
+@identity_cache
+def value_traces(dumps: Dumps) -> Dumps:
+    """Return the traces whose logged values are shown, one a method; all where none has any."""
+    logged = tuple(filter(logs_values, dumps))
+    return _without_repeated(dumps, _widest(logged)) if logged else dumps
+
+
+@identity_cache
+def in_order(dumps: Dumps) -> Dumps:
+    """Return traces whose times count before the others, each in the order given."""
+    timed = timed_traces(dumps)
+    return (*timed, *(dump for dump in dumps if not _has(timed, dump)))
+
+
+def trace_role(dumps: Dumps, dump: ETDump) -> str:
+    """Return what a trace of a session is shown for, in words."""
+    is_timed = _has(timed_traces(dumps), dump)
+    if logs_values(dump) and _has(value_traces(dumps), dump):
+        return BOTH if is_timed else VALUES
+    return TIMES if is_timed else REPEATED
+
+
+def _has(dumps: Iterable[ETDump], dump: ETDump) -> bool:
+    return any(dump is one for one in dumps)
+
+
+def _widest(dumps: Sequence[ETDump]) -> Dumps:
+    """Return traces of more methods before those of fewer, else in the order given."""
+    if len(dumps) < 2:
+        return tuple(dumps)
+    return tuple(sorted(dumps, key=lambda dump: -len(_runs(dump))))
+
+
+def _without_repeated(dumps: Dumps, preferred: Dumps) -> Dumps:
+    """Return the traces that are of a method of which no preferred one is, in their order."""
+    if len(preferred) < 2:
+        return preferred
+    known: list[_Run] = []
+    kept: list[ETDump] = []
+    for dump in preferred:
+        new = [run for run in _runs(dump) if not any(map(run.may_be, known))]
+        unknown = not _runs(dump) and not (kept and logs_values(dump))
+        if new or unknown:
+            kept.append(dump)
+            known += new
+    return tuple(dump for dump in dumps if _has(kept, dump))
+
+
+@identity_cache
+def _runs(dump: ETDump) -> frozenset[_Run]:
+    """Return the different runs of a trace, without those that called nothing."""
+    report = run_report(dump)
+    method = report.method if report is not None else ""
+    return frozenset(
+        run for part in dump.run_data if (run := _run(part.events, method)) is not None
     )
 
 
-def value_traces(dumps: tuple[ETDump, ...]) -> tuple[ETDump, ...]:
-    """Return the traces with logged values; all of them where none has any."""
-    return tuple(filter(logs_values, dumps)) or dumps
+def _run(events: EventTable, method: str) -> _Run | None:
+    whole, families, call_names = _numbers(events.strings)
+    inner = (events.delegate_id_int != -1) | (events.delegate_id_str >= 0)
+    timed = events.kind == EventKind.PROFILE
+    is_call = np.isin(events.name, call_names)
+    placed = timed & ~inner & (events.chain_index >= 0) & (events.instruction_id >= 0)
+    calls, kernels = np.flatnonzero(placed & is_call), np.flatnonzero(placed & ~is_call)
+    if not len(calls) and not len(kernels):
+        return None
+    rows = np.flatnonzero(timed & inner)
+    text = events.delegate_id_str[rows]
+    called = np.where(text >= 0, families[text], events.delegate_id_int[rows])
+    kinds, places = whole[events.name], (events.chain_index, events.instruction_id)
+    return _Run(
+        method,
+        _digest(*(column[calls] for column in (*places, kinds))),
+        _digest(*(column[kernels] for column in (*places, kinds))),
+        _digest(np.sort(called * 31 + events.instruction_id[rows])),  # threads take turns
+        _JUMP in events.strings,
+    )
 
 
-@identity_cache
-def in_order(dumps: tuple[ETDump, ...]) -> tuple[ETDump, ...]:
-    """Return traces whose times count before the others, each in the order given."""
-    timed = timed_traces(dumps)
-    return (*timed, *(dump for dump in dumps if not any(dump is one for one in timed)))
+@lru_cache(maxsize=4)
+def _numbers(strings: tuple[str, ...]) -> tuple[Numbers, Numbers, Numbers]:
+    """Return numbers that are equal for equal strings of any trace, and the indices of calls.
 
-
-@identity_cache
-def _call_sequences(dump: ETDump) -> frozenset[bytes]:
-    """Return the different sequences of calls in the runs: their chains and instructions.
-
-    The names of kernels are left out: a runtime need not time them.
+    The numbers are those of strings, with -1 for none at the end, and those of strings without
+    what follows a bracket.
     """
-    found: set[bytes] = set()
-    for run in dump.run_data:
-        events = run.events
-        names = [at for at, text in enumerate(events.strings) if text in _CALLS]
-        rows = np.flatnonzero((events.kind == EventKind.PROFILE) & np.isin(events.name, names))
-        places = np.stack([events.chain_index[rows], events.instruction_id[rows]])
-        if len(rows):
-            found.add(places.astype(np.int64).tobytes())
-    return frozenset(found)
+    whole = [*map(hash, strings), -1]
+    families = [*(hash(text.partition(")")[0]) for text in strings), -1]
+    calls = [at for at, text in enumerate(strings) if text in _CALLS]
+    return np.array(whole, np.int64), np.array(families, np.int64), np.array(calls, np.int64)
+
+
+def _digest(*columns: NDArray[np.generic]) -> bytes:
+    if not len(columns[0]):
+        return b""
+    content = np.stack([column.astype(np.int64) for column in columns])
+    return hashlib.blake2b(content.tobytes(), digest_size=16).digest()

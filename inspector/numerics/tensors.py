@@ -207,13 +207,17 @@ def logged_blocks(session: Session) -> tuple[Block, ...]:
     return tuple(one for one in blocks if any(dumps[one.dump] is dump for dump in requested))
 
 
+def buffer_of_block(session: Session, block: Block) -> DebugBuffer | None:
+    """Return the debug buffer of a block of logged_blocks, None where it is not known."""
+    return session.buffer_of(session.dumps[block.dump])
+
+
 def logged_tensors(session: Session, run: int = 0) -> tuple[LoggedTensor, ...]:
     """Return the tensors logged in one run of each block, program outputs last."""
     found: list[LoggedTensor] = []
-    buffer = session.debug_buffer
     for block in logged_blocks(session):
         if 0 <= run < len(block.runs):
-            found += _block_tensors(block, run, buffer)
+            found += _block_tensors(block, run, buffer_of_block(session, block))
     return tuple(found)
 
 

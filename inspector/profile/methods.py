@@ -6,7 +6,7 @@ its kernel's own event; sums use the outer one only, and show what it adds as fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -218,23 +218,23 @@ def _methods(
     found: list[MethodTime] = []
     for (method, _), parts in groups.items():
         dumps = dict.fromkeys(sources[time.blocks[0]].block.dump for time in parts)
-        bare = _bare_runs([reports[dump] for dump in dumps], method or lone)
+        report = reports[next(iter(dumps))] if len(dumps) == 1 else None
+        bare = _bare_runs(report, method or lone)
         label = "" if method else next(labels)
         found.append(replace(_mean(method, parts), label=label, bare=bare, traces=len(dumps)))
     return tuple(found)
 
 
-def _bare_runs(reports: Sequence[RunReport | None], method: str) -> RunTimes | None:
-    """Return the runs of a method without a trace; None unless each of its traces has some.
+def _bare_runs(report: RunReport | None, method: str) -> RunTimes | None:
+    """Return the runs of a method without a trace; None where they are not known.
 
     Args:
-        reports: beside the traces of the method
+        report: beside the only trace of the method
         method: that ran
     """
-    parts = [report.run_ms for report in reports if report is not None and report.method == method]
-    if len(parts) < len(reports) or not all(parts):
+    if report is None or report.method != method or not report.run_ms:
         return None
-    return RunTimes(tuple(time for part in parts for time in part), tuple(map(len, parts)))
+    return RunTimes(report.run_ms, (len(report.run_ms),))
 
 
 def unit_assumed(session: Session) -> bool:

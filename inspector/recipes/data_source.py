@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from inspector.files.digest import sha256_of
 from inspector.recipes.emission import file_of, in_file
-from inspector.recipes.recipe import sha256_of
 
 GENERATED = ("random", "ones", "zeros")
 EXAMPLE = "example"  # the example inputs of the reference of an evaluation

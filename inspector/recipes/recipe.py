@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+from inspector.files.digest import sha256_of
 from inspector.recipes.compile_job import (
     PRECISIONS,
     CompileJob,
@@ -20,7 +20,6 @@ from schema.objects.codec import ContentError, from_json, shown, to_json
 RECIPE = "recipe.json"
 VERSION = 1
 LARGEST = 1 << 20  # bytes; recipes are written by hand
-_CHUNK = 1 << 20
 
 
 class RecipeError(ValueError):
@@ -72,15 +71,6 @@ def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
     """
     job = placed(job)
     return Recipe(job, sha256_of(job.source.path), made_with)
-
-
-def sha256_of(path: str) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def parse_recipe(data: bytes, place: str) -> Recipe:

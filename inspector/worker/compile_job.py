@@ -17,11 +17,12 @@ from torch._export.verifier import SpecViolationError
 
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
+from inspector.files.digest import sha256_of
 from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
-from inspector.recipes.recipe import recipe_of, sha256_of
+from inspector.recipes.recipe import recipe_of
 from inspector.toolchain.child import ReportedError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter

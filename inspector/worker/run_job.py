@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from inspector.files.machine import this_machine, usable_cores
+from inspector.files.run_report import listed_files
 from inspector.jobs.executing import REPORT, RunJob, StepJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
@@ -375,12 +376,7 @@ def stopped_words(passes: Passes, *, logs_values: bool) -> list[str]:
 
 
 def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    files = [
-        {"path": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size}
-        for path in found
-    ]
-    report["files"] = files
+    report["files"] = listed_files(folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     try:
         (folder / REPORT).write_text(text, "utf-8")

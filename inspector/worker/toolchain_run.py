@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from inspector.files.machine import this_machine, usable_cores
+from inspector.files.run_report import listed_files
 from inspector.jobs.executing import (
     BUFFER,
     INPUTS,
@@ -361,8 +362,7 @@ def report_written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Raises: ToolchainError if it cannot be written
     """
-    paths = sorted(folder.iterdir())
-    report["files"] = [{"path": path.name, "bytes": path.stat().st_size} for path in paths]
+    report["files"] = listed_files(folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     try:
         (folder / REPORT).write_text(text, "utf-8")

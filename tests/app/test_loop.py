@@ -27,11 +27,12 @@ from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
 from devtools_app.views.recipe import RecipeView
 from devtools_app.widgets.graph_canvas import GraphCanvas
+from inspector.files.digest import sha256_of
 from inspector.jobs import run as jobs
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Rules, Source, code_files
-from inspector.recipes.recipe import RECIPE, Recipe, sha256_of
+from inspector.recipes.recipe import RECIPE, Recipe
 from tests.inspector.jobs_here import Here
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

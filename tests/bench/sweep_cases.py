@@ -12,7 +12,8 @@ from inspector.experiments.sweeps.engine import LocalRunner, Plan, Sweep, run_to
 from inspector.experiments.sweeps.grid import parse_grid, points_of
 from inspector.experiments.sweeps.results import Status
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.recipe import parse_recipe, sha256_of
+from inspector.files.digest import sha256_of
+from inspector.recipes.recipe import parse_recipe
 from tests.bench.result import Result
 
 _SOURCE = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Column, Table
 from inspector.trace.run_times import RunTimes, statistics_json
 from inspector.units import format_time
+from schema import etdump
 from tests.inspector.sessions import DATA, folders, label, session
 
 RUN = DATA / "runs/convnet_xnnpack"
@@ -29,11 +30,20 @@ RUN = DATA / "runs/convnet_xnnpack"
 
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    """A program with two traces of it, each with its report."""
-    again = tmp_path_factory.mktemp("again")
-    for name in ("run.etdp", "run.json"):
-        shutil.copy(RUN / name, again / name)
-    return load_session([RUN, again])
+    """A program with two traces that could be of two methods: other kernels ran in its delegate."""
+    other = tmp_path_factory.mktemp("again") / "run.etdp"
+    runs = [
+        etdump.run(run.name, [_other_kernel(event) for event in run.events])
+        for run in etdump.decode((RUN / "run.etdp").read_bytes()).run_data
+    ]
+    other.write_bytes(etdump.encode(etdump.dump(runs)))
+    return load_session([RUN, other])
+
+
+def _other_kernel(event: etdump.AnyEvent) -> etdump.AnyEvent:
+    if not isinstance(event, etdump.ProfileEvent) or not event.delegate_id_str:
+        return event
+    return replace(event, delegate_id_str=event.delegate_id_str.replace("Transpose", "Copy"))
 
 
 @pytest.mark.parametrize("folder", folders("run.etdp"), ids=label)
@@ -79,15 +89,11 @@ def test_group_of_blocks_has_the_mean_over_their_runs() -> None:
     assert means == pytest.approx(wanted, rel=1e-12)
 
 
-def test_time_without_a_trace_is_known_only_where_each_trace_has_it(
-    twice: Session, tmp_path: Path
-) -> None:
-    (time,) = analyse_profile(twice).methods
-    assert time.bare is not None
-    assert time.traces == 2
-    shutil.copy(RUN / "run.etdp", tmp_path)
-    (mixed,) = analyse_profile(load_session([RUN, tmp_path])).methods
-    assert mixed.bare is None
+def test_time_without_a_trace_is_known_only_of_one_trace(twice: Session) -> None:
+    (alone,) = analyse_profile(load_session([RUN])).methods
+    assert alone.bare is not None
+    (mixed,) = analyse_profile(twice).methods
+    assert (mixed.traces, mixed.bare) == (2, None)
     assert mixed.tracing_ms is None
     assert mixed.latency_ms == mixed.method_ms
 

@@ -311,7 +311,8 @@ def test_task_tells_a_lost_process_from_a_refusal(
 
 @pytest.fixture
 def one_point(recipe: Path) -> Point:
-    from inspector.recipes.recipe import parse_recipe, sha256_of
+    from inspector.files.digest import sha256_of
+    from inspector.recipes.recipe import parse_recipe
 
     job = parse_recipe(recipe.read_bytes(), "recipe").job
     return points_of(job, parse_grid(["rules.min_nodes=1"]), sha256_of(job.source.path))[0]

@@ -15,6 +15,7 @@ from devtools_app.viewmodels.headline import time_sum
 from devtools_app.viewmodels.status import status_facts, time_parts
 from devtools_app.viewmodels.timeline import one_run
 from inspector.files.load import load_session
+from inspector.files.run_report import listed_files
 from inspector.findings.session import findings
 from inspector.numerics.tensors import logged_tensors
 from inspector.profile.attribution import method_runs
@@ -29,17 +30,21 @@ from tests.inspector.sessions import DATA
 NET = DATA / "corpus/v1.5.1/convnet_xnnpack"
 
 
+def _write(path: Path, *traces: Path) -> None:
+    """Write the runs of some traces, without their values."""
+    runs = [run for trace in traces for run in etdump.decode(trace.read_bytes()).run_data]
+    kept = (
+        etdump.run(run.name, [one for one in run.events if not isinstance(one, etdump.DebugEvent)])
+        for run in runs
+    )
+    path.write_bytes(etdump.encode(etdump.dump(kept)))
+
+
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Traces of one program, with and without values, and one of another program."""
     folder = tmp_path_factory.mktemp("traces")
-    dump = etdump.decode((NET / "run.etdp").read_bytes())
-    events = [
-        (run.name, [one for one in run.events if not isinstance(one, etdump.DebugEvent)])
-        for run in dump.run_data
-    ]
-    clean = etdump.dump(etdump.run(name, kept) for name, kept in events)
-    (folder / "clean.etdp").write_bytes(etdump.encode(clean))
+    _write(folder / "clean.etdp", NET / "run.etdp")
     (folder / "values.etdp").write_bytes((NET / "run.etdp").read_bytes())
     (folder / "values.debug").write_bytes((NET / "run.debug").read_bytes())
     return folder
@@ -92,6 +97,89 @@ def test_values_of_another_method_keep_their_times(traces: Path) -> None:
     session = load_session([str(traces / "clean.etdp"), str(other)])
     assert len(session.timed_dumps) == 2
     assert session.times_with_values
+
+
+def _copy(folder: Path, name: str, method: str = "") -> Path:
+    """Return a folder with a copy of the clean trace, and a report if a method is named."""
+    place = folder / name
+    place.mkdir()
+    shutil.copy(folder / "clean.etdp", place / "run.etdp")
+    if method:
+        _report(place, [0.01] * 5, method=method)
+    return place
+
+
+def test_second_trace_of_a_method_is_not_shown_and_says_so(traces: Path, tmp_path: Path) -> None:
+    shutil.copy(traces / "clean.etdp", tmp_path)
+    again, wider = _copy(tmp_path, "again"), _copy(tmp_path, "wider")
+    pair = [tmp_path / "clean.etdp", again]
+    session = load_session([NET / "model.pte", *pair])
+    assert [Path(one.file).name for one in session.timed_dumps] == ["clean.etdp"]
+    assert [session.role_of(one) for one in session.dumps] == ["times", "another run, not shown"]
+    (issue,) = session.all_issues()
+    assert (issue.where, issue.message.split(";")[0]) == (
+        str(again / "run.etdp"),
+        "not shown: clean.etdp is of the same method",
+    )
+    alone = load_session([NET / "model.pte", pair[0]])
+    assert analyse_profile(session).methods == analyse_profile(alone).methods
+    assert "role another run, not shown" in run("summary", NET / "model.pte", *pair).out
+    # the trace of more methods is shown, whatever the order
+    _write(wider / "run.etdp", NET / "run.etdp", DATA / "corpus/v1.5.1/mm_portable/run.etdp")
+    for order in ((pair[0], wider), (wider, pair[0])):
+        (shown,) = load_session(list(order)).timed_dumps
+        assert Path(shown.file).parent == wider
+
+
+def test_traces_whose_reports_name_two_methods_both_count(traces: Path, tmp_path: Path) -> None:
+    """The calls alone would be those of one method."""
+    shutil.copy(traces / "clean.etdp", tmp_path)
+    one, other = _copy(tmp_path, "one", "encode"), _copy(tmp_path, "other", "decode")
+    assert len(load_session([one, other]).timed_dumps) == 2
+    assert len(load_session([one, _copy(tmp_path, "third", "encode")]).timed_dumps) == 1
+
+
+def test_values_are_those_of_the_buffer_of_their_own_trace(traces: Path, tmp_path: Path) -> None:
+    """Offsets of one trace mean nothing in the debug buffer of another run."""
+    second = tmp_path / "second"
+    second.mkdir()
+    for name in ("values.etdp", "values.debug"):
+        shutil.copy(traces / name, second)
+    given = [NET / "model.pte", second, traces / "values.etdp", traces / "values.debug"]
+    session = load_session(given)
+    assert [Path(one.file).parent for one in session.value_dumps] == [second]
+    assert {one.buffer.file for one in logged_tensors(session) if one.buffer} == {
+        str(second / "values.debug")
+    }
+    unknown = load_session([given[0], given[1], given[2]])  # without the buffer of the second
+    assert unknown.buffer_of(unknown.dumps[1]) is None
+
+
+def _longer(event: etdump.AnyEvent) -> etdump.AnyEvent:
+    is_timed = isinstance(event, etdump.ProfileEvent)
+    return replace(event, end_time=event.end_time + 1) if is_timed else event
+
+
+def _slow_down(trace: Path) -> None:
+    """Make each event of a trace a tick longer, which leaves its size as it is."""
+    size = trace.stat().st_size
+    runs = [
+        (run.name, [_longer(one) for one in run.events])
+        for run in etdump.decode(trace.read_bytes()).run_data
+    ]
+    trace.write_bytes(etdump.encode(etdump.dump(etdump.run(name, kept) for name, kept in runs)))
+    assert trace.stat().st_size == size
+
+
+def test_report_is_of_the_trace_whose_content_it_lists(ran: Path) -> None:
+    listed = listed_files(ran)
+    assert {one["path"] for one in listed if "sha256" in one} == {"run.etdp"}
+    _report(ran, [0.01] * 5, files=listed)
+    assert analyse_profile(load_session([str(ran)])).methods[0].bare_ms is not None
+    _slow_down(ran / "run.etdp")
+    session = load_session([str(ran)])
+    assert [one.bare_ms for one in analyse_profile(session).methods] == [None]
+    assert "other content of the same size" in session.all_issues()[0].message
 
 
 def _report(folder: Path, times_ms: list[float], **more: object) -> None:

@@ -22,9 +22,9 @@ from inspector.experiments.sweeps.engine import PoolRunner
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import POINTS, PointResult, Status, point_from
 from inspector.experiments.sweeps.task import PointTask, SweepSettings
+from inspector.files.digest import sha256_of
 from inspector.jobs.output_folder import HIDDEN, FolderError, prepare_folder
 from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.recipe import sha256_of
 from schema.objects.codec import from_json, to_json
 
 EXTRA = "cluster"

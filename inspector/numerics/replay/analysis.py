@@ -35,8 +35,8 @@ from inspector.numerics.report import (
     GapReport,
     RunGap,
 )
-from inspector.numerics.tensors import logged_blocks
-from inspector.numerics.traced import LoggedRun, instruction_outputs, logged_run
+from inspector.numerics.tensors import buffer_of_block, logged_blocks
+from inspector.numerics.traced import instruction_outputs, logged_run
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.trace.blocks import Block, trace_blocks
 from runtime.emulation.graph import GraphRun
@@ -241,7 +241,7 @@ class _Analysis:
             rows = found.rows(reference)
             notes = [*recorded, reference]
             return RunGap(method, number, run, case, "", "", rows, tuple(notes), call=call)
-        inputs = self._inputs(program, method, (case, call), reference, log.logged)
+        inputs = self._inputs(program, method, (case, call), reference, log)
         before = dict(self._state)
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
@@ -285,7 +285,7 @@ class _Analysis:
             if logged.executed is None or each.instruction in logged.executed
         ]
         inside = inside_outputs(session, block, run, join, method)
-        return RunLog(method, session.debug_buffer, join, logged, outputs, inside)
+        return RunLog(method, buffer_of_block(session, block), join, logged, outputs, inside)
 
     def _compare(
         self, found: GapComparison, reference: MappedReference, inputs: Inputs, prefix: str
@@ -308,7 +308,7 @@ class _Analysis:
         method: str,
         numbers: tuple[int, int],
         reference: MappedReference,
-        logged: LoggedRun,
+        log: RunLog,
     ) -> Inputs:
         """Return the inputs of a run; inputs in the trace take precedence over assumed ones.
 
@@ -317,7 +317,7 @@ class _Analysis:
             method: its method
             numbers: of its test case and of its call in a sequence, -1 for none
             reference: that is run on them
-            logged: tensors of the run
+            log: values of the run
         """
         case, call = numbers
         if call >= 0 and self._options.inputs is None:
@@ -338,8 +338,8 @@ class _Analysis:
             for value in touched.writes:
                 written.setdefault(value, step)
         traced: dict[int, Any] = {}
-        for place, tensor in traced_inputs(plan.inputs, logged.arguments, written).items():
-            value = logged_tensor(self._session.debug_buffer, tensor)
+        for place, tensor in traced_inputs(plan.inputs, log.logged.arguments, written).items():
+            value = logged_tensor(log.buffer, tensor)
             if place < len(found.values) and not isinstance(value, str):
                 traced[place] = value
         return found.with_traced(traced)
