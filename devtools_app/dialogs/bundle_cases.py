@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QStackedWidget,
     QTreeWidget,
-    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -23,7 +22,9 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.row_list import show_rows
 from inspector.jobs.executing import MADE_INPUTS
+from inspector.tables.runs import requested_cases
 
 _FILE = "file"
 _WORDS = {_FILE: "files of tensors…", "random": "random values", "ones": "ones", "zeros": "zeros"}
@@ -86,13 +87,11 @@ class CaseList(QWidget):
     def show_cases(self, cases: Sequence[Case]) -> None:
         """Replace the cases."""
         self._cases = list(cases)
-        self._rows.clear()
-        for case in self._cases:
-            text = (_named(case.inputs), _named(case.expected) or "outputs of the module, if any")
-            item = QTreeWidgetItem(text)
+        rows = [(_named(one.inputs), _named(one.expected) or None) for one in self._cases]
+        items = show_rows(self._rows, requested_cases(rows))
+        for case, item in zip(self._cases, items, strict=True):
             item.setToolTip(0, case.inputs)
             item.setToolTip(1, case.expected)
-            self._rows.addTopLevelItem(item)
         self._pages.setCurrentIndex(1 if cases else 0)
         self._chosen()
         self.edited.emit()
@@ -110,7 +109,6 @@ class CaseList(QWidget):
         return ""
 
     def _lay_out(self) -> None:
-        self._rows.setHeaderLabels(["Inputs", "Expected outputs"])
         self._rows.setRootIsDecorated(False)
         self._rows.setUniformRowHeights(True)
         self._rows.setAccessibleName("Cases")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QTreeWidget,
-    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -25,12 +24,13 @@ from devtools_app.state.run_form import default_folder
 from devtools_app.state.variant_places import variants_place
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.row_list import show_rows
 from inspector.files.written_folders import WrittenFolder, removed, written_folders
+from inspector.tables.disk import disk_table
 from inspector.units import format_bytes
 from schema.objects.plural import plural
 
 _SIZE = (720, 420)
-_TITLES = ("Folder", "Kind", "Size", "Logged values", "")
 _ABOUT = (
     "Folders that jobs wrote beside the programs that are open. Only files that a job wrote are"
     " removed; what is open stays."
@@ -65,7 +65,6 @@ class DiskDialog(QDialog):
         self._folders: tuple[WrittenFolder, ...] = ()
         self._list = QTreeWidget()
         self._list.setAccessibleName("Folders of runs and variants")
-        self._list.setHeaderLabels(list(_TITLES))
         self._list.setRootIsDecorated(False)
         self._list.setFont(theme.mono())
         self._values = QCheckBox("Remove logged values only")
@@ -106,17 +105,15 @@ class DiskDialog(QDialog):
         found = {one.path: one for place in self._places for one in _written(place)}
         self._folders = tuple(sorted(found.values(), key=lambda one: (-one.size, one.path)))
         blocked = self._list.blockSignals(True)
-        self._list.clear()
-        for one in self._folders:
-            state = "open" if self._is_used(one) else ""
-            sizes = format_bytes(one.size), format_bytes(one.values_size) if one.values_size else ""
-            item = QTreeWidgetItem([_name(one.path), one.kind.value, *sizes, state])
+        used = [self._is_used(one) for one in self._folders]
+        table = disk_table(self._folders, _common(self._folders), used=used)
+        items = show_rows(self._list, table)
+        for one, item, on in zip(self._folders, items, used, strict=True):
             item.setToolTip(0, str(one.path))
             item.setCheckState(0, Qt.CheckState.Unchecked)
-            item.setDisabled(bool(state))
-            self._list.addTopLevelItem(item)
+            item.setDisabled(on)
         self._list.blockSignals(blocked)
-        for column in range(len(_TITLES)):
+        for column in range(self._list.columnCount()):
             self._list.resizeColumnToContents(column)
         self._refresh()
 
@@ -164,6 +161,6 @@ def _written(place: Path) -> tuple[WrittenFolder, ...]:
         return ()
 
 
-def _name(path: Path) -> str:
-    """Return the end of a path, with the variant of a run."""
-    return str(Path(*path.parts[-2:]))
+def _common(folders: Sequence[WrittenFolder]) -> Path:
+    """Return the folder that all folders are in."""
+    return Path(os.path.commonpath([one.path.parent for one in folders])) if folders else Path()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.structure_node import StructureNode
+from inspector.structure.node import StructureNode
 from inspector.tables.filter import Filter, matches
+from inspector.tables.structure import MOST_LINES
 
-MOST_LINES = 300_000  # looked at in one search
 Way = tuple[int, ...]  # row at each level, from the top
 Check = Callable[[], None]
 

@@ -44,6 +44,7 @@ from inspector.tables.steps import (
     places_of,
     selection_of,
     value_table,
+    with_recorded,
 )
 from schema.backends import engine_backends
 from schema.objects.plural import plural
@@ -74,6 +75,7 @@ class StepView(QWidget):
         self._what: Runnable | None = None
         self._calls: tuple[StepCall, ...] = ()
         self._places: dict[int, Places] = {}
+        self._recorded: dict[int, list[dict[str, Any]]] = {}
         self._shown: tuple[object, ...] = ()
         self._own: Selection | None = None
         self._looking = Latest("places of a call", self)
@@ -214,7 +216,7 @@ class StepView(QWidget):
         if one is not self._session or state.method != self._method:
             self._session, self._method = one, state.method
             self._what = runnable(one.id, one.session) if one is not None else None
-            self._calls, self._places = (), {}
+            self._calls, self._places, self._recorded = (), {}, {}
             if one is not None:
                 session, method = one.session, state.method
                 self._looking.submit(lambda _token: (method, calls_of(session, method)))
@@ -225,8 +227,8 @@ class StepView(QWidget):
         if not isinstance(result, tuple):
             return
         key, found = result
-        if isinstance(found, Places):
-            self._places[key] = found
+        if isinstance(key, int):
+            self._places[key], self._recorded[key] = found
         elif key == self._method:
             self._calls = found
             choices = [(_call_text(call), str(call.number)) for call in found]
@@ -269,12 +271,14 @@ class StepView(QWidget):
 
     def _show_tables(self, walk: JobProgress | None) -> None:
         kept, chosen = self.nodes.current_key(), self.values.current_key()
-        places = self._places_of(walk)
         if walk is None or not walk.state.nodes:
             for table in (self.nodes, self.values, self.numbers):
-                table.show_table(node_table((), 0, None))
+                table.show_table(node_table((), {}))
             return
-        self.nodes.show_table(node_table(walk.state.nodes, walk.state.position, places))
+        self._look_up(walk)
+        at = walk.state
+        recorded = self._recorded.get(walk.about[1]) or at.nodes
+        self.nodes.show_table(node_table(recorded, at.values, at.position))
         self.nodes.show_current(kept if isinstance(kept, int) else walk.state.position)
         self.nodes.highlight([walk.state.position])
         self.values.show_table(value_table(walk.state.values))
@@ -286,14 +290,18 @@ class StepView(QWidget):
             self.numbers.show_table(number_table(looked, shape))
         self._refresh_buttons()
 
-    def _places_of(self, walk: JobProgress | None) -> Places | None:
-        if walk is None or self._session is None:
-            return None
-        found = self._places.get(walk.about[1])
-        if found is None and walk.state.nodes:
-            session, method, delegate = self._session.session, self._method, walk.about[1]
-            self._looking.submit(lambda _token: (delegate, places_of(session, method, delegate)))
-        return found
+    def _look_up(self, walk: JobProgress) -> None:
+        """Find the nodes of a call in the graph and in the record, in a thread."""
+        delegate = walk.about[1]
+        if self._session is None or delegate in self._places:
+            return
+        session, method, nodes = self._session.session, self._method, walk.state.nodes
+
+        def work() -> tuple[Places, list[dict[str, Any]]]:
+            record = with_recorded(session.record, method, nodes)
+            return places_of(session, method, delegate), record
+
+        self._looking.submit(lambda _token: (delegate, work()))
 
     def _light(self, selection: Selection) -> None:
         """Select the node of the call that corresponds to the selection of other views."""

@@ -12,14 +12,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
-from devtools_app.viewmodels.structure import plan_value, structure, structure_table
-from devtools_app.viewmodels.structure_node import StructureNode
-from devtools_app.viewmodels.structure_search import (
-    MOST_LINES,
-    StructureMatch,
-    find_before,
-    find_next,
-)
+from devtools_app.viewmodels.structure_search import StructureMatch, find_before, find_next
 from devtools_app.views.editing import add_tensors
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -32,8 +25,11 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
 from inspector.files.session import Session
 from inspector.render.delimited import write_table
+from inspector.structure.files import plan_value, structure
+from inspector.structure.node import StructureNode
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.structure import MOST_LINES, line_table
 from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
@@ -299,7 +295,7 @@ class StructurePane(Pane):
             if node is not None:
                 rows.append((_depth(index), node))
             index = self.tree.indexBelow(index)
-        table = structure_table(rows)
+        table = line_table(rows)
         rows_of_table = range(table.length)
         self._exports.start(path, lambda out: write_table(table, rows_of_table, out, kind), done)
         return True

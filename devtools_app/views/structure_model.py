@@ -10,11 +10,11 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.cells import LEFT, RIGHT
 from devtools_app.qtmodels.roles import ALIGNMENT, DISPLAY, FONT, FOREGROUND, TOOLTIP
-from devtools_app.viewmodels.structure_node import StructureNode
+from inspector.structure.node import StructureNode
+from inspector.tables.structure import TITLES, line_cell
 
 Index = QModelIndex | QPersistentModelIndex
 _TOP = QModelIndex()
-_HEADS = ("name", "type", "value", "offset", "bytes")
 
 
 class _Item:
@@ -76,7 +76,7 @@ class StructureModel(QAbstractItemModel):
     @override
     def index(self, row: int, column: int, parent: Index = _TOP) -> QModelIndex:
         children = self._item(parent).children
-        if children is None or not 0 <= row < len(children) or not 0 <= column < len(_HEADS):
+        if children is None or not 0 <= row < len(children) or not 0 <= column < len(TITLES):
             return QModelIndex()
         return self.createIndex(row, column, children[row])
 
@@ -95,7 +95,7 @@ class StructureModel(QAbstractItemModel):
 
     @override
     def columnCount(self, parent: Index = _TOP) -> int:
-        return len(_HEADS)
+        return len(TITLES)
 
     @override
     def hasChildren(self, parent: Index = _TOP) -> bool:
@@ -124,10 +124,10 @@ class StructureModel(QAbstractItemModel):
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:
-        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_HEADS):
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(TITLES):
             return None
         if role == DISPLAY:
-            return _HEADS[section]
+            return TITLES[section]
         return (RIGHT if section > 2 else LEFT) if role == ALIGNMENT else None
 
     @override
@@ -136,9 +136,9 @@ class StructureModel(QAbstractItemModel):
             return None
         node, column = self._item(index).node, index.column()
         if role == DISPLAY:
-            return cell(node, column)
+            return line_cell(node, column)
         if role == TOOLTIP:
-            return "\n".join(filter(None, (cell(node, column), node.meaning)))
+            return "\n".join(filter(None, (line_cell(node, column), node.meaning)))
         if role == ALIGNMENT:
             return RIGHT if column > 2 else LEFT
         return self._look(node, column, role)
@@ -152,12 +152,3 @@ class StructureModel(QAbstractItemModel):
                 return bad
             return muted if column == 1 or node.offset is None else None
         return mono if role == FONT and column != 1 else None
-
-
-def cell(node: StructureNode, column: int) -> str:
-    """Return the text of a column."""
-    if column == 3:
-        return "" if node.position is None else f"{node.position:#x}"
-    if column == 4:
-        return "" if node.nbytes is None else f"{node.nbytes:,}"
-    return (node.name, node.type, node.text)[column].replace("\n", " ")

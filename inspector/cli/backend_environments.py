@@ -7,18 +7,10 @@ from argparse import Namespace
 from typing import Any
 
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
-from inspector.tables.rows import RowField, row_table
+from inspector.tables.machine import environment_table
 from inspector.toolchain.environments import EnvironmentCreationError, install, remove
-from inspector.units import Quantity
 from schema.objects.plural import plural
 from schema.vendors.environments import Environment, environments, environments_folder
-
-_FIELDS = (
-    RowField("name"),
-    RowField("interpreter", mono=True),
-    RowField("packages", Quantity.COUNT),
-    RowField("created"),
-)
 
 
 def install_environment(options: Namespace) -> Answer:
@@ -48,10 +40,9 @@ def remove_environment(options: Namespace) -> Answer:
 def list_environments(_options: Namespace) -> Answer:
     """List the environments."""
     found = environments()
-    rows = [(one.name, str(one.python), len(one.packages), one.created) for one in found]
     lines = [f"{plural(len(found), 'environment')} in {environments_folder()}"]
     data = {"environments": [_json(one) for one in found]}
-    tables = (shown(row_table(_FIELDS, rows, "environment")),) if found else ()
+    tables = (shown(environment_table(found)),) if found else ()
     return Answer(data, lines=lines, tables=tables)
 
 

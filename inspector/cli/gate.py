@@ -28,10 +28,12 @@ from inspector.experiments.gates.requirement import (
     RequirementError,
     parse_requirement,
 )
+from inspector.experiments.gates.several import JudgedGate
 from inspector.jobs.output_folder import HIDDEN
 from inspector.recipes.data_source import fingerprint
 from inspector.roofline.call_costs import THIS, device_target
-from inspector.tables.gates import requirement_table
+from inspector.tables.gates import gate_table
+from inspector.tables.table import Table
 from schema.errors import FormatError
 
 JUNIT, XML = "junit", b"<?xml"
@@ -243,11 +245,15 @@ def _answer(
     return Answer(
         data,
         lines=[*(one.line() for one in found), *trend],
-        tables=() if options.format == "text" else (shown(requirement_table(found)),),
+        tables=() if options.format == "text" else (shown(_table(found, subject).complete()),),
         issues=[issue for one in sides for issue in one.issues],
         code=FINE if data["met"] else JUDGED,
         document=[document] if options.format == JUNIT else None,
     )
+
+
+def _table(found: Sequence[Judgement], subject: GateSubject) -> Table:
+    return gate_table([JudgedGate(subject.what, one.requirement, one) for one in found])
 
 
 def _history(

@@ -22,15 +22,11 @@ from inspector.cli.options import add_output
 from inspector.cli.output import refuse_inputs
 from inspector.cli.progress import Progress
 from inspector.files.load import load_session
-from inspector.graph.source import SourceFrame, user_frame
 from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.join import record_maps
-from inspector.numerics.flat_graph import flat_graph
-from inspector.tables.steps import stepped_nodes, value_table
+from inspector.tables.steps import node_table, value_table, with_recorded
 from schema.files.vendor_models import is_vendor_model
-from schema.graph import GraphNode
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -123,7 +119,9 @@ def run(options: Namespace) -> Answer:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     report = finished(running, progress, verbose=options.verbose).result
-    return _answer({**report, "nodes": _recorded(report, options.record)})
+    record = load_session([options.record], strict=True).record if options.record else None
+    nodes = with_recorded(record, report["method"], report["nodes"])
+    return _answer({**report, "nodes": nodes})
 
 
 def _open_folder(options: Namespace) -> None:
@@ -142,27 +140,6 @@ def _open_folder(options: Namespace) -> None:
     records = sorted(folder.glob("*.etrecord"))
     if not options.record and len(records) == 1:
         options.record = str(records[0])
-
-
-def _recorded(report: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
-    """Return the nodes with those of the record that have their debug handles."""
-    found: dict[int, list[GraphNode]] = {}
-    if path:
-        record = load_session([path], strict=True).record
-        graph = record_maps.edge_graph(record, report["method"]) if record is not None else None
-        for node in flat_graph(graph).nodes if graph is not None else ():
-            found.setdefault(node.node.debug_handle or 0, []).append(node.node)
-    nodes: list[dict[str, Any]] = []
-    for node in report["nodes"]:
-        own = found.get(node["debug_handle"] or -1, [])
-        frame = next((one for one in map(_frame, own) if one is not None), None)
-        where = None if frame is None else frame.label
-        nodes.append({**node, "recorded": [one.name for one in own], "where": where})
-    return nodes
-
-
-def _frame(node: GraphNode) -> SourceFrame | None:
-    return user_frame(node.stack_trace)
 
 
 def _job(options: Namespace) -> StepJob:
@@ -207,7 +184,7 @@ def _is_filling(what: str) -> bool:
 def _answer(report: Mapping[str, Any]) -> Answer:
     values = {each["value"]: each for each in report["values"]}
     tables = (
-        shown(stepped_nodes(report["nodes"], values)),
+        shown(node_table(report["nodes"], values)),
         shown(value_table(values), "values"),
     )
     return Answer(report, lines=_lines(report), tables=tables)

@@ -37,6 +37,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--group-by", default="", metavar="COLUMN", help="a text column")
     parser.add_argument("--columns", default="", metavar="COLUMN,…", help="only these")
     parser.add_argument("--top", type=int, metavar="N", help="largest number of rows")
+    parser.add_argument(
+        "--of",
+        default="",
+        metavar="WHAT",
+        help="; ".join(f"{one.name}: {one.of}" for one in TABLES.values() if one.of),
+    )
     add_range(parser)
     add_output(parser)
 
@@ -63,7 +69,8 @@ def run(options: Namespace) -> Answer:
         refused: list[QueryError] = []
         for method in _methods(entry, subject, options):
             try:
-                shown.append((method, select(build(entry.name, subject, method, span=span), query)))
+                found = build(entry.name, subject, method, span=span, of=options.of)
+                shown.append((method, select(found, query)))
             except QueryError as error:  # a method that returns a constant has no instructions
                 refused.append(error)
         if not shown:

@@ -71,6 +71,7 @@ def table(  # noqa: PLR0913 - the options of the verb
     start: str = "",
     end: str = "",
     run: str = "",
+    of: str = "",
     dataframe: bool = False,
 ) -> Any:  # noqa: ANN401 - a TableResult or a DataFrame
     """Return a table of the window by name, as ``etscope table`` prints it.
@@ -88,6 +89,7 @@ def table(  # noqa: PLR0913 - the options of the verb
         start: of the table ``range``: where the range of time begins, as in ``12.5us``
         end: where it ends
         run: label or number of the run it is of, ``all`` or ``clock``
+        of: what the table is of beside its subject: a tensor, a file of gates, a delegate call
         dataframe: return a pandas DataFrame
 
     Raises: ValueError for an unknown table, column or method, or an invalid filter; FormatError,
@@ -95,7 +97,7 @@ def table(  # noqa: PLR0913 - the options of the verb
     """
     query = Query(filter, column_names(sort), group_by, column_names(columns), top)
     span = range_from(start, end, run)
-    built = build(name, _subject(name, subject), method, span=span)
+    built = build(name, _subject(name, subject), method, span=span, of=of)
     found = TableResult(select(built, query))
     return found.dataframe() if dataframe else found
 

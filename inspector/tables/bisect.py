@@ -87,13 +87,32 @@ def trials(folder: Path, units: Units) -> Table:
 
     Raises: QueryError for a folder without a bisection; FormatError, OSError
     """
+    return trial_table(_state_in(folder), units=units)
+
+
+def excluded(folder: Path, _units: Units) -> Table:
+    """Return the nodes to exclude from delegates: the smallest set that a bisection found so far.
+
+    Raises: QueryError for a folder without a bisection, or one that has found none; FormatError,
+        OSError
+    """
+    state = _state_in(folder)
+    held = [one for one in state.trials if one.holds]
+    if not held:
+        raise QueryError(f"{folder}: the bound holds for none of the {len(state.trials)} trials")
+    smallest = min(held, key=lambda one: one.count)
+    nodes = [state.candidates[number] for number in numbers_of(smallest.removed)]
+    return node_table(nodes, None)
+
+
+def _state_in(folder: Path) -> BisectState:
     try:
         state = read_state(folder / STATE if folder.is_dir() else folder)
     except StateError as error:
         raise QueryError(str(error)) from error
     if state is None:
         raise QueryError(f"{folder} holds no bisection: {STATE} is missing")
-    return trial_table(state, units=units)
+    return state
 
 
 def trial_table(

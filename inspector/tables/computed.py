@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from inspector.files.session import Session
+from inspector.jobs.backend_plan import BackendPlanJob
+from inspector.jobs.executing import StepJob, VerifyJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended
 from inspector.jobs.planning import PlanJob, plans_of
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.session_recipe import session_recipe
+from inspector.tables.backends import plan_table
 from inspector.tables.memory import memory_plan
 from inspector.tables.numeric_gap import call_gap_table, gap_table
 from inspector.tables.planners import planner_table
 from inspector.tables.query import QueryError
+from inspector.tables.runs import cases_table
 from inspector.tables.selection import Units
+from inspector.tables.steps import node_table, value_table, with_recorded
 from inspector.tables.table import Table
+from inspector.toolchain.backend_cards import plannable
 
 
 def planners(session: Session, method: str, units: Units) -> Table:
@@ -26,8 +35,8 @@ def planners(session: Session, method: str, units: Units) -> Table:
     plan = memory_plan(session, method)
     if plan is None:
         raise QueryError("the memory plan needs a program")
-    path = next(file.path for file in session.files if file.kind in ("pte", "bpte"))
-    return planner_table(plan, plans_of(plan, _finished(PlanJob(path, method)).result), units)
+    found = _finished(PlanJob(_path(session, "pte", "bpte") or "", method)).result
+    return planner_table(plan, plans_of(plan, found), units)
 
 
 def gap(session: Session, method: str, _units: Units) -> Table:
@@ -45,6 +54,74 @@ def call_gaps(session: Session, method: str, _units: Units) -> Table:
     Raises: QueryError without a program and a trace, or if the worker fails
     """
     return call_gap_table([one for one in _runs(session, method) if one.call >= 0])
+
+
+def cases(session: Session, method: str, _units: Units) -> Table:
+    """Return the cases of a bundled program, run here: whether each passed, and its error.
+
+    Raises: QueryError without a bundled program, or if the worker fails
+    """
+    program = _path(session, "bpte")
+    if program is None:
+        raise QueryError("cases need a bundled program (.bpte)")
+    job = VerifyJob(program, method, record=_record(session), data_files=_data_files(session))
+    return cases_table(_finished(job).result)
+
+
+def backend_plan(session: Session, _units: Units) -> Table:
+    """Return the share of a session's model that each backend that is here would take.
+
+    Raises: QueryError without a recipe, or if the worker fails
+    """
+    try:
+        job = session_recipe(session).recipe.job
+    except RecipeError as error:
+        raise QueryError(str(error)) from error
+    return plan_table(_finished(BackendPlanJob(job, plannable())).result)
+
+
+def step_nodes(session: Session, method: str, _units: Units, of: str) -> Table:
+    """Return the nodes of a delegate call, each with its recorded node and source line.
+
+    Raises: QueryError without a program or for an unknown call, or if the worker fails
+    """
+    report = _stepped(session, method, of)
+    return node_table(with_recorded(session.record, method, report["nodes"]), _values_of(report))
+
+
+def step_values(session: Session, method: str, _units: Units, of: str) -> Table:
+    """Return the values that the nodes of a delegate call read and compute, the latest first.
+
+    Raises: QueryError without a program or for an unknown call, or if the worker fails
+    """
+    return value_table(_values_of(_stepped(session, method, of)))
+
+
+def _stepped(session: Session, method: str, of: str) -> Mapping[str, Any]:
+    program = _path(session, "pte", "bpte")
+    if program is None:
+        raise QueryError("stepping needs a program")
+    if not (of or "0").isdecimal():
+        raise QueryError(f"expected the index of a delegate call, found {of!r}")
+    call, record = int(of or 0), _record(session)
+    job = StepJob(program, method, call, record=record, data_files=_data_files(session))
+    return _finished(job).result
+
+
+def _values_of(report: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    return {each["value"]: each for each in report["values"]}
+
+
+def _path(session: Session, *kinds: str) -> str | None:
+    return next((file.path for file in session.files if file.kind in kinds), None)
+
+
+def _record(session: Session) -> str:
+    return _path(session, "etrecord") or ""
+
+
+def _data_files(session: Session) -> tuple[str, ...]:
+    return tuple(file.path for file in session.files if file.kind == "ptd")
 
 
 def _runs(session: Session, method: str) -> list[Any]:

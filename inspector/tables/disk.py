@@ -21,15 +21,21 @@ _FIELDS = (
 )
 
 
-def disk_table(folders: Sequence[WrittenFolder], place: Path, units: Units = AUTOMATIC) -> Table:
+def disk_table(
+    folders: Sequence[WrittenFolder],
+    place: Path,
+    units: Units = AUTOMATIC,
+    used: Sequence[bool] | None = None,
+) -> Table:
     """Return one row per folder.
 
     Args:
         folders: to show
         place: that their names are relative to
         units: of the sizes
+        used: which folders are open in the window, None outside of it
     """
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
             _name(one.path, place),
             one.kind.value,
@@ -40,7 +46,11 @@ def disk_table(folders: Sequence[WrittenFolder], place: Path, units: Units = AUT
         for one in folders
     ]
     keys = [str(one.path) for one in folders]
-    return row_table(_FIELDS, rows, "folders", keys=keys, units=units)
+    fields = _FIELDS
+    if used is not None:
+        fields = (*_FIELDS, RowField("state"))
+        rows = [(*row, "open" if on else None) for row, on in zip(rows, used, strict=True)]
+    return row_table(fields, rows, "folders", keys=keys, units=units)
 
 
 def disk(place: Path, units: Units) -> Table:

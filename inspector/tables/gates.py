@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from inspector.experiments.gates.gates_file import read_gates
 from inspector.experiments.gates.history import read_history, trends
-from inspector.experiments.gates.judging import Judgement
 from inspector.experiments.gates.quantities import short
 from inspector.experiments.gates.requirement import parse_requirement, unit_of
-from inspector.experiments.gates.several import MET, NOT_MET, JudgedGate
+from inspector.experiments.gates.several import (
+    MET,
+    NOT_MET,
+    GateSide,
+    JudgedGate,
+    judge_sides,
+)
+from inspector.files.session import Session
 from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
-from inspector.tables.table import Table
+from inspector.tables.table import Column, MoreColumns, Table
 from inspector.units import Quantity
 
 _TONES = {MET: "good", NOT_MET: "bad"}
@@ -32,17 +40,30 @@ _TREND = (
     RowField("not met", Quantity.COUNT, missing=""),
     RowField("values, oldest first", mono=True, width=60),
 )
-_NAMES = ("requirement", "met", "value", "unit", "operator", "bound", "ratio", "text", "judged")
+_FIGURES = (
+    RowField("figure", Quantity.PLAIN),
+    RowField("unit"),
+    RowField("operator"),
+    RowField("bound", Quantity.PLAIN),
+    RowField("ratio", Quantity.PLAIN, missing=""),
+)
 
 
-def requirement_table(found: Sequence[Judgement]) -> Table:
-    """Return one row per requirement: whether it is met, the value, and the bound."""
-    rows = [tuple(one.content()[name] for name in _NAMES) for one in found]
-    return row_table([RowField(name) for name in _NAMES], rows, "requirements")
+def gates(session: Session, _units: Units, of: str) -> Table:
+    """Return the requirements of a file, judged for a session by what is in its files.
+
+    Raises: QueryError without a file; FormatError, OSError
+    """
+    if not of:
+        raise QueryError("table 'gates' needs a file of requirements: --of gates.txt")
+    return gate_table(judge_sides(read_gates(Path(of)), (GateSide(session.name, session),)))
 
 
 def gate_table(found: Sequence[JudgedGate]) -> Table:
-    """Return one row per requirement and program: result, value, and what it is of."""
+    """Return one row per requirement and program: result, value, and what it is of.
+
+    Figures in base units, with operator and bound, are columns that are shown where they are named.
+    """
     rows = [
         (
             one.result,
@@ -54,7 +75,19 @@ def gate_table(found: Sequence[JudgedGate]) -> Table:
         for one in found
     ]
     keys = [(one.requirement.text, one.side) for one in found]
-    return row_table(_JUDGED, rows, "gates", keys=keys)
+    table = row_table(_JUDGED, rows, "gates", keys=keys)
+    titles = tuple(field.title for field in _FIGURES)
+    return replace(table, more=MoreColumns(titles, len(_JUDGED), lambda: _figures(found)))
+
+
+def _figures(found: Sequence[JudgedGate]) -> tuple[Column, ...]:
+    rows: list[tuple[object, ...]] = []
+    for one in found:
+        known, judged = one.requirement, one.judgement
+        content = {} if judged is None else judged.content()
+        unit, value = known.quantity.value, content.get("value")
+        rows.append((value, unit, known.sign, known.bound, content.get("ratio")))
+    return row_table(_FIGURES, rows, "gates").columns
 
 
 def trend(path: Path, _units: Units) -> Table:

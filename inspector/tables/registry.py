@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +41,8 @@ class TableEntry:
             (sessions, method, units) or (path, units)
         ranged: whether it is of a range of time, the last argument
         computed: whether a worker computes it, which takes seconds
+        of: what it is of beside its subject, for help; the last argument of the function, empty
+            for the default
     """
 
     name: str
@@ -48,8 +51,10 @@ class TableEntry:
     subject: TableSubject = TableSubject.METHOD
     ranged: bool = False
     computed: bool = False
+    of: str = ""
 
 
+_CALL = "index of the delegate call; default: 0"
 TABLES: dict[str, TableEntry] = {
     entry.name: entry
     for entry in (
@@ -69,6 +74,13 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("gap", "an output, its numeric gap", "computed:gap", computed=True),
         TableEntry(
             "call-gaps", "a call of a sequence, its gap", "computed:call_gaps", computed=True
+        ),
+        TableEntry("cases", "a case of a bundle, its verdict", "computed:cases", computed=True),
+        TableEntry(
+            "step-nodes", "a node of a call", "computed:step_nodes", computed=True, of=_CALL
+        ),
+        TableEntry(
+            "step-values", "a value in a call", "computed:step_values", computed=True, of=_CALL
         ),
         TableEntry("roofline", "an operator at its limit", "roofline:operators_at_limits"),
         TableEntry("source", "a source line, its nodes and time", "source_lines:source_tree"),
@@ -91,6 +103,13 @@ TABLES: dict[str, TableEntry] = {
             "tensor:tensor_list",
             TableSubject.SESSION,
         ),
+        TableEntry(
+            "elements",
+            "an element of a tensor",
+            "tensor:elements",
+            TableSubject.SESSION,
+            of="name of a tensor, and perhaps a slice of it: 'conv.weight[0, :]'",
+        ),
         TableEntry("logged-tensors", "a logged tensor", "tensors:logged", TableSubject.SESSION),
         TableEntry("methods", "a method, its signature", "methods:methods", TableSubject.SESSION),
         TableEntry("graphs", "a graph", "graph:graphs", TableSubject.SESSION),
@@ -108,6 +127,23 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("next-steps", "an action", "next_steps:next_step_table", TableSubject.SESSION),
         TableEntry(
             "backends", "a backend, what it needs", "backends:backends", TableSubject.SESSION
+        ),
+        TableEntry(
+            "backend-plan",
+            "a backend, its share",
+            "computed:backend_plan",
+            TableSubject.SESSION,
+            computed=True,
+        ),
+        TableEntry(
+            "gates",
+            "a requirement, judged",
+            "gates:gates",
+            TableSubject.SESSION,
+            of="file of requirements, as etscope gate --gates reads it",
+        ),
+        TableEntry(
+            "structure", "a field of a file", "structure:structure_lines", TableSubject.SESSION
         ),
         TableEntry("files", "a file", "files:files", TableSubject.SESSION),
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
@@ -138,6 +174,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("eval-ranges", "a quantized value", "evaluate:ranges", TableSubject.FOLDER),
         TableEntry("eval-samples", "a sample", "evaluate:samples", TableSubject.FOLDER),
         TableEntry("trials", "a program a bisection tried", "bisect:trials", TableSubject.FOLDER),
+        TableEntry("bisect-nodes", "a node to exclude", "bisect:excluded", TableSubject.FOLDER),
         *(
             TableEntry(name, f"{what}, two sessions or more", maker, TableSubject.SESSIONS)
             for name, what, maker in (
@@ -176,6 +213,7 @@ def build(
     method: str = "",
     units: Units = AUTOMATIC,
     span: TimeRange | None = None,
+    of: str = "",
 ) -> Table | Tree:
     """Return a table by name.
 
@@ -185,6 +223,7 @@ def build(
         method: needed for tables of one method unless the session has only one
         units: of times and sizes
         span: of the tables of a range of time
+        of: of the tables that are of something beside their subject, as ``TableEntry.of`` says
 
     Raises: QueryError for an unknown name, a wrong subject, method or range, and a session or
         folder without the required data; FormatError, OSError for a folder that cannot be read
@@ -202,6 +241,11 @@ def build(
             raise QueryError(f"table {name!r}: {error.filename} is missing") from error
     if span is not None:
         make = _of_range(entry, make, span)
+    if of and not entry.of:
+        known = ", ".join(name for name, one in TABLES.items() if one.of)
+        raise QueryError(f"table {name!r} is not of {of!r}; available: {known}")
+    if entry.of:
+        make = partial(make, of=of)
     return _of_sessions(entry, make, subject, method, units)
 
 

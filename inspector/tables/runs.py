@@ -208,6 +208,12 @@ def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
     return row_table((RowField("method", mono=True), *counts), rows, "cases")
 
 
+def requested_cases(cases: Sequence[tuple[str, str | None]]) -> Table:
+    """Return one row per case that a bundled program will have: its inputs, expected outputs."""
+    computed = RowField("expected outputs", missing="outputs of the module, if any")
+    return row_table((RowField("inputs"), computed), cases, "cases")
+
+
 def outputs_text(report: Mapping[str, Any]) -> str:
     """Return one line per output, and notes on memory and the trace."""
     lines = [f"output {place}  {described(one)}" for place, one in enumerate(report["outputs"])]

@@ -6,25 +6,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import inside_delegate, inside_of
 from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.graph.source import user_frame
+from inspector.join import record_maps
+from inspector.numerics.flat_graph import flat_graph
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.table import Table, number_column, text_column
+from inspector.tables.tensor import element_table
 from inspector.units import Quantity
 from schema.backends import backend_of
+from schema.etrecord import RecordFile
+from schema.graph import GraphNode
 from schema.program import instructions
 from schema.program import model as m
 
-_DONE, _NEXT, _LATER = "ran", "next", ""
-_TONES = {_DONE: "good", _NEXT: "accent"}
+_DONE, _NEXT, _LATER, _REPLACED = "ran", "next", "not run", "replaced"
+_TONES = {_DONE: "good", _NEXT: "accent", _REPLACED: "warn"}
 _STEPPED = (
     RowField("#", Quantity.COUNT),
     RowField("state", tone=lambda value: _TONES.get(str(value), "muted")),
     RowField("kind"),
-    RowField("reads"),
-    RowField("makes"),
+    RowField("inputs"),
+    RowField("outputs"),
     RowField("recorded node", mono=True),
     RowField("source"),
     RowField("handle", Quantity.COUNT, missing=""),
@@ -94,47 +102,49 @@ def places_of(session: Session, method: str, delegate: int) -> Places:
     return Places(tuple(names), rows)
 
 
-def node_table(nodes: Sequence[Mapping[str, Any]], position: int, places: Places | None) -> Table:
-    """Return a row for each node: whether it has run, its kind, inputs and outputs."""
-    names = list(places.names) if places is not None and len(places.names) == len(nodes) else []
-    badges = badge_column(
-        "",
-        [_word(number, position) for number in range(len(nodes))],
-        tone=lambda value: _TONES.get(str(value), ""),
-    )
-    return Table(
-        (
-            text_column("#", [str(node["node"]) for node in nodes], width=4),
-            badges,
-            text_column("kind", [node["kind"] for node in nodes], width=20),
-            text_column("reads", [_ids(node["inputs"]) for node in nodes], width=10),
-            text_column("makes", [_ids(node["outputs"]) for node in nodes], width=7),
-            text_column("in the graph", names or [""] * len(nodes), mono=True),
-        ),
-        len(nodes),
-        keys=list(range(len(nodes))),
-        noun="nodes",
-    )
+def with_recorded(
+    record: RecordFile | None, method: str, nodes: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the nodes of a call with those of the record that have their debug handles.
+
+    Each has ``recorded``, their names, and ``where``, the source line of the first; empty and None
+    without a record.
+    """
+    found: dict[int, list[GraphNode]] = {}
+    graph = record_maps.edge_graph(record, method) if record is not None else None
+    for node in flat_graph(graph).nodes if graph is not None else ():
+        found.setdefault(node.node.debug_handle or 0, []).append(node.node)
+    rows: list[dict[str, Any]] = []
+    for node in nodes:
+        own = found.get(node["debug_handle"] or -1, [])
+        frames = (user_frame(one.stack_trace) for one in own)
+        frame = next((one for one in frames if one is not None), None)
+        where = None if frame is None else frame.label
+        rows.append({**node, "recorded": [one.name for one in own], "where": where})
+    return rows
 
 
-def stepped_nodes(
-    nodes: Sequence[Mapping[str, Any]], values: Mapping[int, Mapping[str, Any]]
+def node_table(
+    nodes: Sequence[Mapping[str, Any]],
+    values: Mapping[int, Mapping[str, Any]],
+    position: int | None = None,
 ) -> Table:
-    """Return a row for each node of a call that was run: whether it ran, its recorded node.
+    """Return a row for each node of a call: whether it ran, its kind, values and recorded node.
 
     Args:
-        nodes: of the call, with the nodes of the record that have their debug handles
+        nodes: of the call, of ``with_recorded`` where the record is known
         values: by id, those that are known
+        position: index of the next node of a call that waits, None if it has ended
     """
     rows = [
         (
             node["node"],
-            _fate(node, values),
+            _state(node, values, position),
             node["kind"],
             _ids(node["inputs"]),
             _ids(node["outputs"]),
-            " ".join(node["recorded"]),
-            node["where"] or "",
+            " ".join(node.get("recorded", ())),
+            node.get("where") or "",
             node["debug_handle"],
         )
         for node in nodes
@@ -142,14 +152,15 @@ def stepped_nodes(
     return row_table(_STEPPED, rows, "nodes", keys=[row[0] for row in rows])
 
 
-def _fate(node: Mapping[str, Any], values: Mapping[int, Mapping[str, Any]]) -> str:
+def _state(
+    node: Mapping[str, Any], values: Mapping[int, Mapping[str, Any]], position: int | None
+) -> str:
+    number = node["node"]
+    if position is not None and number >= position:
+        return _NEXT if number == position else _LATER
     if any(values.get(value, {}).get("replaced") for value in node["outputs"]):
-        return "replaced"
-    return _DONE if node["ran"] else "not run"
-
-
-def _word(number: int, position: int) -> str:
-    return _DONE if number < position else _NEXT if number == position else _LATER
+        return _REPLACED
+    return _DONE if position is not None or node["ran"] else _LATER
 
 
 def _ids(values: Iterable[int]) -> str:
@@ -202,28 +213,15 @@ def _note(value: Mapping[str, Any]) -> str:
 
 
 def number_table(looked: Mapping[str, Any], shape: Sequence[int]) -> Table:
-    """Return the elements of a value with their indices."""
+    """Return the first elements of a value with their indices."""
     numbers, real = looked["numbers"], looked.get("real")
-    columns = [
-        text_column("place", [_place(at, shape) for at in range(len(numbers))], width=14),
-        number_column("number", numbers, Quantity.PLAIN),
-    ]
+    sizes = np.array([max(size, 1) for size in shape], np.int64)
+    steps = np.append(np.cumprod(sizes[::-1])[::-1][1:], 1)[: len(sizes)]
+    places = np.arange(len(numbers), dtype=np.int64)[:, None] // steps % sizes
+    parts = [("value", np.array(numbers))]
     if real is not None:
-        columns.append(number_column("stands for", real, Quantity.PLAIN))
-    return Table(
-        tuple(columns),
-        len(numbers),
-        keys=list(range(len(numbers))),
-        noun="numbers",
-    )
-
-
-def _place(at: int, shape: Sequence[int]) -> str:
-    found: list[str] = []
-    for size in reversed(shape):
-        at, own = divmod(at, max(size, 1))
-        found.append(str(own))
-    return ", ".join(reversed(found)) or "scalar"
+        parts.append(("real", np.array(real)))
+    return element_table(places, parts)
 
 
 def selection_of(places: Places | None, method: str, row: int) -> Selection | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import islice, product
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import quantization_text
 from inspector.numerics.metrics import Metrics
 from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.query import QueryError
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, ColumnKind, Table, number_column, text_column
 from inspector.tensors.elements import DifferenceElements, Elements
@@ -20,9 +24,12 @@ from inspector.tensors.sources import TensorSource, session_tensors
 from inspector.tensors.summary import ClippedRange, ElementPlace, TensorSummary, summary_of
 from inspector.units import Quantity, format_bytes, format_share
 from schema.dtypes.scalar_type import BY_NAME
+from schema.objects.plural import plural
 
 MOST_ROWS = 250_000  # of a table of values; the image shows all
+_SLICE = re.compile(r"\[((?:\s*(?::|[0-9]{1,9})\s*,?)+)\]$")
 _CLIPPED = 0.01  # share of the values at the limits from which it is worth a mark
+_OFFERED = 20  # names in an error
 _LISTED = 3  # places of NaN, infinity and extremes that are shown
 
 
@@ -274,19 +281,79 @@ def values_table(elements: Elements, choice: SliceChoice, real: Elements | None 
     columns = np.arange(min(grid[1], MOST_ROWS))
     rows = np.arange(min(grid[0], max(MOST_ROWS // max(len(columns), 1), 1)))
     places, there = grid_places(sizes, choice, tile, rows, columns)
-    places = places[there]
-    found = [
-        number_column(f"d{axis}", np.array(places[:, axis], np.int64), Quantity.COUNT)
-        for axis in range(len(sizes))
+    return _listed(elements, places[there], real)
+
+
+def elements(session: Session, _units: Units, of: str) -> Table:
+    """Return the elements of a tensor, or of a slice of it, a row each; at most ``MOST_ROWS``.
+
+    Args:
+        session: whose tensor it is
+        of: its name or key, and perhaps indices, as in ``conv.weight[0, :]``
+
+    Raises: QueryError for an unknown or ambiguous tensor, one without elements, or other indices
+    """
+    source, fixed = _tensor_of(session, of)
+    free = [
+        range(size) if at is None else (at,) for size, at in zip(source.sizes, fixed, strict=True)
     ]
+    places = np.array(list(islice(product(*free), MOST_ROWS)), np.int64)
+    try:
+        return _listed(source.elements(), np.reshape(places, (-1, len(free))), source.real())
+    except (ValueError, OSError) as error:
+        raise QueryError(f"{source.name}: {error}") from error
+
+
+def _tensor_of(session: Session, of: str) -> tuple[TensorSource, tuple[int | None, ...]]:
+    """Return a tensor and the index in each dimension, None for all."""
+    found = session_tensors(session)
+    known = _named(found, of)
+    slices = "" if known else _SLICE.search(of)
+    if slices:
+        known = _named(found, of[: slices.start()])
+    if len(known) != 1:
+        names = [one.key for one in known] or list(dict.fromkeys(one.name for one in found))
+        more = f", … ({len(names)} in the table tensor-list)" if len(names) > _OFFERED else ""
+        word = (
+            f"{len(known)} tensors are called {of!r}; their keys"
+            if known
+            else (f"unknown tensor {of!r}; available")
+        )
+        raise QueryError(f"{word}: {', '.join(names[:_OFFERED]) or 'none'}{more}")
+    sizes, given = known[0].sizes, [one.strip() for one in slices[1].split(",")] if slices else []
+    if len(given) > len(sizes):
+        raise QueryError(f"{of}: expected at most {plural(len(sizes), 'index', 'indices')}")
+    fixed = [None if one == ":" else int(one) for one in given]
+    for at, size in zip(fixed, sizes, strict=False):
+        if at is not None and at >= size:
+            raise QueryError(f"{of}: index {at} is outside of {list(sizes)}")
+    return known[0], (*fixed, *[None] * (len(sizes) - len(fixed)))
+
+
+def _named(found: Sequence[TensorSource], name: str) -> list[TensorSource]:
+    return [one for one in found if one.key == name] or [one for one in found if one.name == name]
+
+
+def _listed(elements: Elements, places: NDArray[np.int64], real: Elements | None) -> Table:
     parts = [("value", elements)] if real is None else [("value", elements), ("real", real)]
     if isinstance(elements, DifferenceElements):
         parts = [("value", elements.one), ("other", elements.other), ("difference", elements)]
-    for title, part in parts:
-        values = part.at(places)
+    return element_table(places, [(title, part.at(places)) for title, part in parts])
+
+
+def element_table(places: NDArray[np.int64], parts: Sequence[tuple[str, NDArray[Any]]]) -> Table:
+    """Return elements, a row each: index by dimension, then values by title.
+
+    Shapes: places int64[elements, rank], each of the values [elements]
+    """
+    found = [
+        number_column(f"d{axis}", places[:, axis], Quantity.COUNT)
+        for axis in range(places.shape[1])
+    ]
+    for title, values in parts:
         if values.dtype.kind in "biuf":
-            values = values.astype(np.int64 if values.dtype.kind in "biu" else np.float64)
-            found.append(number_column(title, values, Quantity.PLAIN))
+            wide = values.astype(np.int64 if values.dtype.kind in "biu" else np.float64)
+            found.append(number_column(title, wide, Quantity.PLAIN))
         else:
             found.append(text_column(title, [str(one) for one in values.tolist()], mono=True))
     return Table(tuple(found), len(places), noun="elements")

@@ -48,12 +48,12 @@ def test_folders_are_listed_and_the_checked_ones_removed(make_window, qtbot, tmp
     dialog = window.findChild(DiskDialog)
     assert "2 folders" in dialog.windowTitle()
     rows = listed(dialog)
-    assert set(rows) == {"home/model_run", "home/model_run_2"}
-    assert [rows[f"home/{one.name}"].text(4) for one in (used, old)] == ["open", ""]
-    assert rows["home/model_run"].isDisabled()
+    assert set(rows) == {"model_run", "model_run_2"}
+    assert [rows[one.name].text(5) for one in (used, old)] == ["open", ""]
+    assert rows["model_run"].isDisabled()
     remove = next(b for b in dialog.findChildren(QPushButton) if b.text() == "Remove")
     assert not remove.isEnabled()
-    rows["home/model_run_2"].setCheckState(0, Qt.CheckState.Checked)
+    rows["model_run_2"].setCheckState(0, Qt.CheckState.Checked)
     assert remove.text().startswith("Remove 1 folder, 68.")
     values = dialog.findChild(QCheckBox)
     values.setChecked(True)
@@ -62,10 +62,10 @@ def test_folders_are_listed_and_the_checked_ones_removed(make_window, qtbot, tmp
     assert not (old / "values.debug").exists()
     assert (old / "run.json").is_file()
     values.setChecked(False)
-    listed(dialog)["home/model_run_2"].setCheckState(0, Qt.CheckState.Checked)
+    listed(dialog)["model_run_2"].setCheckState(0, Qt.CheckState.Checked)
     remove.click()
     assert [path.name for path in old.iterdir()] == ["notes.txt"]
-    assert set(listed(dialog)) == {"home/model_run"}
+    assert set(listed(dialog)) == {"model_run"}
     assert (used / "run.etdp").is_file()
     dialog.close()
 
@@ -88,6 +88,6 @@ def test_open_sweep_is_listed_and_stays(make_window, qtbot, tmp_path) -> None:
     window.bound["disk"].trigger()
     dialog = window.findChild(DiskDialog)
     (row,) = listed(dialog).values()
-    assert [row.text(column) for column in (1, 4)] == ["sweep", "open"]
+    assert [row.text(column) for column in (1, 5)] == ["sweep", "open"]
     assert row.isDisabled()
     dialog.close()

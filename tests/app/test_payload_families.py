@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.viewmodels.structure import structure
-from devtools_app.viewmodels.structure_node import StructureNode
 from inspector.files.load import load_session
 from inspector.graph.model_graph import model_graph
+from inspector.structure.files import structure
+from inspector.structure.node import StructureNode
 from inspector.tables.files import all_issues
 from inspector.tables.partitions import (
     constants_table,

@@ -134,9 +134,12 @@ def test_calls_and_places_are_those_of_the_payloads() -> None:
 
 
 def test_tables_of_a_walk_say_what_ran_and_where_numbers_are() -> None:
-    nodes = [{"node": at, "kind": "Add", "inputs": [at], "outputs": [at + 1]} for at in range(3)]
-    table = node_table(nodes, 1, None)
-    assert list(table.columns[1].values) == ["ran", "next", ""]
+    node = {"kind": "Add", "debug_handle": None, "ran": False}
+    nodes = [{**node, "node": at, "inputs": [at], "outputs": [at + 1]} for at in range(3)]
+    states = [list(node_table(nodes, {}, at).columns[1].values) for at in (1, None)]
+    assert states == [["ran", "next", "not run"], ["not run"] * 3]
+    table = node_table(nodes, {1: {"replaced": True}}, 2)
+    assert list(table.columns[1].values) == ["replaced", "ran", "next"]
     facts = {"dtype": "int8", "shape": [2, 3], "min": None, "mean": None, "max": None}
     value = {**facts, "value": 4, "made_by": 1, "replaced": True, "nan": 2, "inf": 0}
     given = {**value, "value": 0, "made_by": None, "replaced": False, "nan": 0}
@@ -144,7 +147,11 @@ def test_tables_of_a_walk_say_what_ran_and_where_numbers_are() -> None:
     assert list(values.keys) == [4, 0]
     assert list(values.columns[-1].values) == ["replaced, 2 NaN", ""]
     numbers = number_table({"numbers": [1, 2, 3, 4]}, [2, 3])
-    assert list(numbers.columns[0].values) == ["0, 0", "0, 1", "0, 2", "1, 0"]
+    assert [list(column.values) for column in numbers.columns] == [
+        [0, 0, 0, 1],
+        [0, 1, 2, 0],
+        [1, 2, 3, 4],
+    ]
     quantized = {**given, "real": {"min": -0.5, "mean": 0.25, "max": 1.5}}
     assert list(value_table({0: quantized}).columns[-1].values) == ["stands for -0.5 to 1.5"]
     both = number_table({"numbers": [1, 2], "real": [0.5, 1.0]}, [2])

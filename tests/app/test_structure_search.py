@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.viewmodels.structure_search import Way, find_before, find_next
 from devtools_app.views.structure import StructurePane
+from inspector.structure.node import StructureNode
 from inspector.tables.filter import parse_filter
 from inspector.tables.table import Table
 from tests.app.sessions import opened

@@ -16,7 +16,6 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select, ShowTensor
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.selected_tensors import selected_tensors
-from devtools_app.viewmodels.structure import plan_value
 from devtools_app.viewmodels.tensor_look import tensor_picture, tensor_report
 from devtools_app.views.tensor import TensorPane
 from devtools_app.widgets.slice_bar import SliceBar
@@ -24,6 +23,7 @@ from devtools_app.widgets.tensor_plots import TensorHeat, ValueHistogram
 from inspector.files.load import load_session
 from inspector.graph.model_graph import COMPILED
 from inspector.profile.join_index import join_index
+from inspector.structure.files import plan_value
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind
 from inspector.tables.size import parts
 from inspector.tensors.images import SliceChoice, image_of, usual_slice

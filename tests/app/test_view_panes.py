@@ -12,12 +12,12 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit
 
 from devtools_app.appearance.look import ThemeMode
-from devtools_app.viewmodels.structure import structure
 from devtools_app.views import graph, memory, partitions, size, timeline
 from devtools_app.views import structure as structure_view
 from devtools_app.views.spec import CanDraw, CanExport, ViewSpec
 from devtools_app.views.structure_model import StructureModel
 from inspector.files.session import Session
+from inspector.structure.files import structure
 from inspector.tables.selection import NOTHING, Selection, SelectionKind
 from tests.app.sessions import chain_session, opened
 from tests.app.view_bench import Bench

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from devtools_app.viewmodels.structure import structure, structure_table
-from devtools_app.viewmodels.structure_node import PAGE, StructureNode, paged, value_node
+from inspector.structure.files import structure
+from inspector.structure.node import PAGE, StructureNode, paged, value_node
 from inspector.tables.partitions import (
     boundary_table,
     constants_table,
@@ -15,6 +15,7 @@ from inspector.tables.partitions import (
     partitions,
 )
 from inspector.tables.selection import Selection
+from inspector.tables.structure import line_table
 from tests.app.sessions import DATA, folders, opened
 
 MOST = 3000
@@ -148,4 +149,4 @@ def test_node_that_cannot_be_read_says_why() -> None:
 def test_structure_table_has_a_line_a_row() -> None:
     (top,) = structure(opened("corpus/v1.5.1/mm_xnnpack/model.pte"))
     rows = [(0, top), *((1, child) for child in top.children())]
-    assert structure_table(rows).length == len(rows)
+    assert line_table(rows).length == len(rows)

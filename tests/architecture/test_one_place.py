@@ -1,4 +1,4 @@
-"""Plurals, units, statistics of times and atomic writes are each of one module.
+"""Plurals, units, statistics of times, atomic writes and columns are each of one module.
 
 A rule lists the files that may do it themselves, and why. Rules are tried on code that breaks them.
 """
@@ -18,8 +18,9 @@ from tests.architecture.tree import PACKAGES, ROOT, tracked_files
 UNITS = re.compile(r" ?(?:ns|µs|us|ms|s|B|KiB|MiB|GiB|kB|MB|GB)(?![\w/(])")
 STATISTICS = {"median", "nanmedian", "percentile", "nanpercentile", "quantile"}
 REPLACING = {"replace", "rename", "mkstemp", "NamedTemporaryFile"}
+COLUMNS = {"text_column", "number_column", "badge_column", "share_column", "row_table", "RowField"}
 LIKELY = re.compile(
-    r"""median|percentile|quantile|os\.re|mkstemp|NamedTemp|\.\d+[fg]\}|"""
+    r"""_column\(|row_table|RowField|QTableWidget|QTreeWidget|median|percentile|quantile|os\.re|mkstemp|NamedTemp|\.\d+[fg]\}|"""
     r"""['"]\w*['"]\s+if\s[^\n]+\selse\s+['"]|['"]\s+if\s"""
 )
 Rule = Callable[[ast.AST], bool]
@@ -67,6 +68,14 @@ def is_replacing(node: ast.AST) -> bool:
     )
 
 
+def is_column(node: ast.AST) -> bool:
+    """Return whether a node creates a column of a table, or a widget with rows of its own."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Name) and (
+        called.id in COLUMNS or called.id in ("QTableWidget", "QTreeWidget")
+    )
+
+
 # rule -> path of a file that may, or of a folder -> why
 RULES: Mapping[Rule, Mapping[str, str]] = {
     is_plural: {
@@ -93,12 +102,19 @@ RULES: Mapping[Rule, Mapping[str, str]] = {
         "compiler/interface/file_data.py": "a mapped file that lives as long as its program",
         "runtime/backends/xnnpack/native/process.py": "shared memory of a process",
     },
+    is_column: {
+        "inspector/tables/": "the one room of tables",
+        "devtools_app/viewmodels/layout/timeline_found.py": "lengths that a filter compares with",
+        "devtools_app/dialogs/disk_dialog.py": "a list with boxes to check, its rows of a table",
+        "devtools_app/dialogs/bundle_cases.py": "a list to choose rows in, its rows of a table",
+    },
 }
 BREAKS = {
     is_plural: ("f\"{n} node{'' if n == 1 else 's'}\"", "'call' if n == 1 else 'calls'"),
     is_unit: ('f"{t:.4g} ms"', 'f"took {t:,.1f} s so far"', 'f"{n:.2f} KiB"'),
     is_statistic: ("np.median(times)", "statistics.median(times)", "np.percentile(times, 50)"),
     is_replacing: ("os.replace(a, b)", "tempfile.NamedTemporaryFile()"),
+    is_column: ('text_column("name", names)', "row_table(fields, rows)", "QTreeWidget()"),
 }
 
 

@@ -19,14 +19,14 @@ from devtools_app.viewmodels.overview import missing, overview, verdict
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.size_map import find_duplicates, size_map
 from devtools_app.viewmodels.status import status_facts
-from devtools_app.viewmodels.structure import structure
-from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.viewmodels.timeline import aligned_runs
 from devtools_app.viewmodels.timeline_flame import flame_timeline
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import graph_names
 from inspector.profile.timeline_runs import timeline_runs
+from inspector.structure.files import structure
+from inspector.structure.node import StructureNode
 from inspector.tables.events import all_events
 from inspector.tables.files import all_issues, file_table
 from inspector.tables.memory import memory_plan

@@ -26,6 +26,7 @@ SAMPLES = (
     "extra/external_weights",
 )
 OF_THE_MACHINE = ("backends",)  # what is installed
+LONG = ("structure",)  # thousands of lines
 # of traces of backends that no sample has; by a worker, which takes seconds
 MADE_BY_TESTS = ("kernels", *(name for name, entry in TABLES.items() if entry.computed))
 ESTIMATED = "backends/ethosu_m1_int8"
@@ -64,7 +65,8 @@ def golden_files() -> dict[Path, tuple[str, tuple[str, ...]]]:
     """Return path -> (table, names of sessions) of everything that has golden text."""
     found: dict[Path, tuple[str, tuple[str, ...]]] = {}
     for table, entry in TABLES.items():
-        if entry.subject is TableSubject.FOLDER or entry.computed or table in OF_THE_MACHINE:
+        given = entry.subject is TableSubject.FOLDER or entry.of
+        if given or entry.computed or table in (*OF_THE_MACHINE, *LONG):
             continue
         if entry.subject is TableSubject.SESSIONS:
             found[GOLDEN / "compare" / f"{table}.txt"] = (table, PAIR)

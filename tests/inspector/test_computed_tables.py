@@ -47,12 +47,37 @@ def test_gap_is_a_table_that_can_be_queried() -> None:
     assert [row["values"][place] for row in table["rows"]] == sorted(known, reverse=True)[:3]
 
 
+@pytest.mark.slow
+def test_nodes_and_values_of_a_stepped_call_are_those_of_the_verb() -> None:
+    net = DATA / "corpus/v1.5.1/convnet_xnnpack"
+    verb = valid(run("step", net, "--call", "1", "--format", "json"), "step")["data"]
+    frame = inspector.table(net, "step-nodes", of="1", dataframe=True)
+    assert list(frame["kind"]) == [node["kind"] for node in verb["nodes"]]
+    assert list(frame["recorded_node"]) == [" ".join(one["recorded"]) for one in verb["nodes"]]
+    values = inspector.table(net, "step-values", of="1", dataframe=True)
+    assert sorted(map(int, values["value"])) == sorted(one["value"] for one in verb["values"])
+    with pytest.raises(QueryError, match="unknown delegate call 7: the run has 2"):
+        build("step-nodes", load_session([str(net)]), of="7")
+
+
+@pytest.mark.slow
+def test_cases_of_a_bundle_are_those_of_the_verb() -> None:
+    bundle = DATA / "extra/bundled_cases"
+    (program,) = bundle.glob("*.bpte")
+    verb = valid(run("verify", program, "--format", "json"), "verify")["data"]
+    frame = inspector.table(bundle, "cases", dataframe=True)
+    assert list(frame["verdict"]) == [case["verdict"] for case in verb["cases"]]
+
+
 @pytest.mark.parametrize(
     ("name", "file", "words"),
     [
         ("planners", "run.etdp", "needs a program"),
         ("gap", "model.pte", "needs a program and the trace"),
         ("call-gaps", "run.etdp", "needs a program and the trace"),
+        ("step-nodes", "run.etdp", "needs a program"),
+        ("backend-plan", "model.pte", "no recipe found"),
+        ("cases", "model.pte", "need a bundled program"),
     ],
 )
 def test_what_is_missing_is_one_sentence(name: str, file: str, words: str) -> None:
@@ -93,4 +118,8 @@ def test_computed_tables_are_those_of_workers() -> None:
         "planners",
         "gap",
         "call-gaps",
+        "cases",
+        "backend-plan",
+        "step-nodes",
+        "step-values",
     }

@@ -173,6 +173,14 @@ def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
         (("trials", FOLDER), "holds no bisection: bisect.json is missing"),
         (("run-times", FOLDER), "run.json is missing"),
         (("sweep", FOLDER, FOLDER), "expects one folder"),
+        (("elements", FOLDER), "unknown tensor ''; available: stem.1.num_batches_tracked"),
+        (("elements", FOLDER, "--of", "fc.bias"), "2 tensors are called 'fc.bias'; their keys:"),
+        (("elements", FOLDER, "--of", "aten_mean_dim[0, 16]"), "index 16 is outside of [1, 16]"),
+        (("elements", FOLDER, "--of", "aten_mean_dim[0, 1, 2]"), "expected at most 2 indices"),
+        (("gates", FOLDER), "needs a file of requirements: --of gates.txt"),
+        (("tensors", FOLDER, "--of", "x"), "is not of 'x'; available: step-nodes, step-values"),
+        (("step-nodes", FOLDER, "--of", "x"), "expected the index of a delegate call, found 'x'"),
+        (("cases", FOLDER), "cases need a bundled program"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(arguments: tuple[object, ...], words: str) -> None:
@@ -207,6 +215,8 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
             "note": "well",
         }
     ]
+    excluded = run("table", "bisect-nodes", tmp_path, "--format", "tsv").out.splitlines()
+    assert [line.split("\t")[:2] for line in excluded[1:]] == [["n0", "mul"], ["n1", "mul"]]
     (tmp_path / "bisect.json").write_text("{}", "utf-8")
     answer = run("table", "trials", tmp_path)
     assert answer.code == 2
@@ -260,6 +270,24 @@ def lengths(session, units):
     rows = [(name, len(name)) for name in session.methods]
     return row_table((RowField("method"), RowField("letters", Quantity.COUNT)), rows, "methods")
 """
+
+
+def test_elements_of_a_slice_are_those_of_the_tensor() -> None:
+    everything, row, one = (
+        inspector.table(FOLDER, "elements", of=f"aten_linear_default{part}", dataframe=True)
+        for part in ("", "[0, :]", "[:, 3]")
+    )
+    assert list(everything) == ["d0", "d1", "value"]
+    assert everything.equals(row)
+    assert everything["value"].nunique() == 10
+    assert one.to_numpy().tolist() == everything.iloc[3:4].to_numpy().tolist()
+
+
+def test_structure_has_every_line_below_what_holds_it() -> None:
+    frame = inspector.table(FOLDER, "structure", filter="magic", dataframe=True)
+    assert list(frame["name"])[:3] == ["model.pte", "header", "magic"]
+    assert list(frame["depth"])[:3] == [0, 1, 2]
+    assert (frame["value"][2], frame["offset"][2], frame["bytes"][2]) == ("eh00", 8, 4)
 
 
 def test_python_raises_value_errors() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from devtools_app.viewmodels.structure_node import StructureNode, listed, value_node
+from inspector.structure.node import StructureNode, listed, value_node
 from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import RecordFile
 from schema.etrecord.archive.zip_index import Member
 from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_file.torch_save import read_torch_save
+from schema.objects.plural import plural
 
 _ZIP, _JSON = b"PK\x03\x04", b"{["
 _TEXT_BYTES = 2000
@@ -83,7 +84,7 @@ def tree_node(name: str, value: object) -> StructureNode:
         return StructureNode(
             name,
             kind,
-            f"{len(items):,} entries",
+            plural(len(items), "entry", "entries"),
             opens=lambda: listed(items, lambda at, item: tree_node(f"[{at}]", item)),
         )
     return value_node(name, value)

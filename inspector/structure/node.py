@@ -17,6 +17,7 @@ from schema.flatbuf.header import HeaderField
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.flatbuf.walk import FieldPlace, children, element_count, elements, root_place
+from schema.objects.plural import plural
 
 PAGE = 500  # children per node: a tree of a million tables stays scrollable
 T = TypeVar("T")
@@ -173,7 +174,7 @@ def value_node(name: str, value: object, depth: int = 0) -> StructureNode:
             return value_node(f"[{at}]", item, depth + 1)
 
         kind = "array" if isinstance(value, list) else "tuple"
-        text = f"{len(items):,} entries"
+        text = plural(len(items), "entry", "entries")
         return StructureNode(name, kind, text, opens=lambda: listed(items, element))
     shown = value if isinstance(value, str) else repr(value)
     return StructureNode(name, type(value).__name__, _short(shown))

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from devtools_app.viewmodels.structure_node import (
+from inspector.files.bundled import inner_program
+from inspector.files.payloads import delegate_payload
+from inspector.structure.node import (
     StructureNode,
     header_node,
     listed,
     table_node,
     value_node,
 )
-from inspector.files.bundled import inner_program
-from inspector.files.payloads import delegate_payload
 from schema.bundled import BundledFile
 from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError

@@ -1,4 +1,4 @@
-"""The structure view: headers, tables, members and logged tensors as a tree that opens lazily."""
+"""The files of a session as a tree that opens lazily: headers, tables, members, logged tensors."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from devtools_app.viewmodels.structure_node import StructureNode, header_node, table_node
-from devtools_app.viewmodels.structure_parts import (
+from inspector.files.session import LoadedFile, Session
+from inspector.structure.node import StructureNode, header_node, table_node
+from inspector.structure.parts import (
     buffer_nodes,
     bundled_nodes,
     external_nodes,
     program_nodes,
 )
-from devtools_app.viewmodels.structure_record import record_nodes
-from inspector.files.session import LoadedFile, Session
-from inspector.tables.table import Table, number_column, text_column
-from inspector.units import Quantity
+from inspector.structure.record import record_nodes
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledFile
 from schema.etdump import ETDump
@@ -61,20 +59,6 @@ def _inside(session: Session, file: LoadedFile) -> list[StructureNode]:
     if isinstance(artifact, DebugBuffer):
         return buffer_nodes(artifact, session.dumps)
     return []
-
-
-def structure_table(rows: Sequence[tuple[int, StructureNode]]) -> Table:
-    """Return lines of the tree with their depth as a table, for export."""
-    nodes = [node for _, node in rows]
-    columns = (
-        number_column("depth", [depth for depth, _ in rows], Quantity.COUNT),
-        text_column("name", [node.name for node in nodes]),
-        text_column("type", [node.type for node in nodes]),
-        text_column("value", [node.text for node in nodes]),
-        number_column("offset", [node.position for node in nodes], Quantity.ADDRESS),
-        number_column("bytes", [node.nbytes for node in nodes], Quantity.COUNT),
-    )
-    return Table(columns, len(nodes), noun="lines")
 
 
 _VALUES = "values"

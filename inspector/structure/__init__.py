@@ -1,0 +1,1 @@
+"""What is in files, field by field: headers, tables, members, tensors, with their bytes."""
