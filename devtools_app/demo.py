@@ -21,7 +21,8 @@ from inspector.jobs.messages import Ended, StageProgress
 from inspector.jobs.process import Worker
 from inspector.jobs.run import JobRun
 from inspector.jobs.table import EXECUTES
-from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules
+from inspector.recipes.source import Source
 from schema.backends import DEFAULT
 
 FUNCTION = "build"

@@ -191,8 +191,9 @@ def _files(job: RunJob) -> tuple[str, ...]:
 def code_of(job: object) -> tuple[str, ...]:
     """Return the files whose code a job runs."""
     from inspector.jobs.evaluate import EvalJob
-    from inspector.recipes.compile_job import CompileJob, SourceKind, code_files
+    from inspector.recipes.compile_job import CompileJob, code_files
     from inspector.recipes.emission import file_of, in_file
+    from inspector.recipes.source import SourceKind
 
     compiled = getattr(job, "compile", job)
     if isinstance(compiled, CompileJob):

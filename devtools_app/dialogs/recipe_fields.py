@@ -31,8 +31,8 @@ from devtools_app.viewmodels.recipe_form import (
     without_meaning,
 )
 from devtools_app.widgets.files import PathChooser
-from inspector.recipes.compile_job import MEMORY, OUTPUT, PARTITION, QUANTIZE, SOURCE, CompileJob
-from inspector.recipes.options import FieldNames
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.options import MEMORY, OUTPUT, PARTITION, QUANTIZE, SOURCE, FieldNames
 
 _OPENED = (SOURCE, QUANTIZE, PARTITION, MEMORY, OUTPUT)
 _CHOSEN = (FieldNames.FILE, FieldNames.INTERPRETER)  # by a button beside the field

@@ -17,8 +17,8 @@ from inspector.experiments.evaluate.request import (
 )
 from inspector.jobs.evaluate import EvalJob, key_of
 from inspector.jobs.executing import RunJob
-from inspector.recipes.compile_job import SourceKind
 from inspector.recipes.emission import file_of, in_file
+from inspector.recipes.source import SourceKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

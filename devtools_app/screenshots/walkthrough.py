@@ -17,8 +17,9 @@ from devtools_app.state.requests import Select
 from devtools_app.views.editing import EditMenu, edits_menu
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
+from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules
 from inspector.recipes.recipe import RECIPE
+from inspector.recipes.source import Source
 from inspector.tables.selection import Selection, SelectionKind
 from schema.backends import DEFAULT
 

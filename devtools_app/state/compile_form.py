@@ -10,16 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.recipes.compile_job import (
-    EXECUTORCH,
-    CompileJob,
-    Quantization,
-    Source,
-    SourceKind,
-    code_files,
-)
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, code_files
 from inspector.recipes.job_checks import job_problems, source_problems
 from inspector.recipes.recipe import RecipeError, check_job
+from inspector.recipes.source import Source, SourceKind
 from schema.backends import DEFAULT
 from schema.objects.codec import ContentError, from_json, to_json
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.status import StatusFacts
-from inspector.profile.methods import VALUES_LOGGED, MethodTime
+from inspector.profile.methods import TRACING, VALUES_LOGGED, MethodTime
 from inspector.tables.glossary import definition
 from inspector.tables.selection import Units
 from inspector.trace.run_times import RunTimes
@@ -16,6 +16,7 @@ from schema.origins import weakest
 
 _NS = 1e6  # a millisecond in nanoseconds
 WITHOUT_TRACE = "without a trace"
+_VIEWS = {"delegates": "partitions", "operators": "operators"}  # that show a part
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +90,16 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
 
 
 def _slices(time: MethodTime, unit: str, shared: float) -> tuple[Slice, ...]:
-    parts = (
-        ("delegates", time.delegates_ms, "partitions"),
-        ("operators", time.operators_ms, "operators"),
-        ("control", time.control_ms, "timeline"),
-        ("unattributed", time.unattributed_ms, "timeline"),
-        ("tracing", -(time.tracing_ms or 0.0), "timeline"),
-    )
     return tuple(
         Slice(
             word,
             part * _NS,
-            part / shared if shared and word != "tracing" else None,
+            part / shared if shared and word != TRACING else None,
             f"{'−' if part < 0 else ''}{format_time(abs(part) * _NS, unit)}",
             exact_text(round(part * _NS, 3), Quantity.TIME),
-            view,
+            _VIEWS.get(word, "timeline"),
         )
-        for word, part, view in parts
+        for word, part in time.latency_parts
         if part
     )
 

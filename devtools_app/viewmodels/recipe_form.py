@@ -8,8 +8,9 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.recipes.compile_job import GROUPS, CompileJob, SourceKind
-from inspector.recipes.options import FieldNames, Option, option_of
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.options import GROUPS, FieldNames, Option, option_of
+from inspector.recipes.source import SourceKind
 from inspector.toolchain.table import toolchain_named
 
 _SEPARATOR = "."

@@ -60,17 +60,9 @@ def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
     time = facts.time
     if time is None:
         return (StatusPart("", facts.why_no_time),) if facts.why_no_time else ()
-    parts: list[tuple[float, str]] = [
-        (time.delegates_ms, "delegates"),
-        (time.operators_ms, "operators"),
-        (time.control_ms, "control"),
-        (time.unattributed_ms, "unattributed"),
-        (-(time.tracing_ms or 0.0), "tracing"),
-    ]
-    unit = choose_unit(
-        Quantity.TIME, time.latency_ms * NS_PER_MS, units.time
-    ).symbol  # of the whole sum
-    shown = [StatusPart(format_ms(ms, unit), word) for ms, word in parts if ms]
+    nanoseconds = time.latency_ms * NS_PER_MS
+    unit = choose_unit(Quantity.TIME, nanoseconds, units.time).symbol  # of the whole sum
+    shown = [StatusPart(format_ms(ms, unit), word) for word, ms in time.latency_parts if ms]
     whole = StatusPart(format_ms(time.latency_ms, unit), "method", strong=True)
     return (whole, *shown)
 

@@ -20,7 +20,8 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipe_options import add_fields, check_recipe_options, recipe_part
 from inspector.jobs.backend_plan import BackendCardJob, BackendFacts, BackendPlan, BackendPlanJob
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Quantization, SourceError, parse_source
+from inspector.recipes.compile_job import CompileJob, Quantization
+from inspector.recipes.source import SourceError, parse_source
 from inspector.tables.backends import card_table, plan_table
 from inspector.toolchain.backend_cards import (
     UNKNOWN,

@@ -42,8 +42,9 @@ from inspector.jobs.bisect_trials import STATE, BisectState, CandidateNode, Stat
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, SourceKind
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import RECIPE, recipe_of
+from inspector.recipes.source import SourceKind
 from inspector.tables.bisect import node_table
 from inspector.toolchain.table import toolchain_named
 from inspector.units import format_elapsed

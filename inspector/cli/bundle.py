@@ -16,7 +16,7 @@ from inspector.cli.progress import Progress
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
+from inspector.recipes.source import SourceError, SourceKind, parse_source
 from inspector.tables.runs import bundled_table
 from schema.errors import Issue, Severity
 from schema.objects.plural import plural

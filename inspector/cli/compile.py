@@ -45,14 +45,11 @@ from inspector.recipes.compile_job import (
     Precision,
     Quantization,
     Rules,
-    Source,
-    SourceError,
-    SourceKind,
-    parse_source,
     registering_code,
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
 from inspector.recipes.paths import placed
+from inspector.recipes.source import Source, SourceError, SourceKind, parse_source
 from inspector.tables.compile_stages import compile_table
 from inspector.toolchain.recipe_script import python_script
 from inspector.toolchain.table import toolchain_named

@@ -19,13 +19,8 @@ from inspector.graph.delegation import analyse_delegation
 from inspector.jobs.guard import AUTO
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import (
-    EMBEDDING_WORDS,
-    WEIGHT_WORDS,
-    CompileJob,
-    Quantization,
-    Source,
-)
+from inspector.recipes.compile_job import EMBEDDING_WORDS, WEIGHT_WORDS, CompileJob, Quantization
+from inspector.recipes.source import Source
 from inspector.render.export_page import make_export_page
 from inspector.tables.delegation import delegate_table
 from schema.objects.atomic_file import write_atomically

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
-from inspector.recipes.compile_job import LLM_SUFFIXES, PROGRAM, Source
+from inspector.recipes.compile_job import PROGRAM
 from inspector.recipes.llm_source import llm_job
+from inspector.recipes.source import LLM_SUFFIXES, Source
 
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig

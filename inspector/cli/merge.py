@@ -9,7 +9,8 @@ from inspector.cli.answer import USAGE, Answer, CommandError
 from inspector.cli.output import refuse_inputs, write_bytes
 from inspector.cli.split import add_writing, opened
 from schema.program import encode
-from schema.program.split import alignment_of, merge
+from schema.program.alignment import alignment_of
+from schema.program.split import merge
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -184,20 +184,10 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
             shown = format_ms(time.bare.mean)
             lines.append(f"{time.title}: {shown} mean of {runs} without a trace")
         unit = choose_unit(Quantity.TIME, time.method_ms * NS_PER_MS).symbol  # one, as they add up
-        total, delegates, operators, control, rest = (
-            format_ms(one, unit)
-            for one in (
-                time.method_ms,
-                time.delegates_ms,
-                time.operators_ms,
-                time.control_ms,
-                time.unattributed_ms,
-            )
-        )
+        parts = " + ".join(f"{word} {format_ms(ms, unit)}" for word, ms in time.parts)
+        total = format_ms(time.method_ms, unit)
         lines.append(
-            f"{time.title}: {WITH_TRACING}, {total} mean of {steady_words(time.traced)}"
-            f" = delegates {delegates} + operators {operators} + control {control}"
-            f" + unattributed {rest}"
+            f"{time.title}: {WITH_TRACING}, {total} mean of {steady_words(time.traced)} = {parts}"
         )
         noise = "" if profile.values_logged else time.headline.noise_words()  # logging is the cause
         if noise:

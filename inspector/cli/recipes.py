@@ -6,10 +6,11 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from inspector.cli.answer import UNREADABLE, USAGE, CommandError
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.source import Source
 from schema.errors import Issue, Severity
 
 _Part = TypeVar("_Part")

@@ -16,7 +16,8 @@ from inspector.tables.written import written_files
 from schema import flat_tensor
 from schema.objects.plural import plural
 from schema.program import encode
-from schema.program.split import alignment_of, split
+from schema.program.alignment import alignment_of
+from schema.program.split import split
 
 
 def add_arguments(parser: ArgumentParser) -> None:

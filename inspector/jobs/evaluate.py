@@ -24,9 +24,9 @@ from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended, Evaluated, Evaluating, Log, Message, Outcome
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.jobs.supervisor import Setup, Supervisor
-from inspector.recipes.compile_job import Source
 from inspector.recipes.data_source import data_source, fingerprint
 from inspector.recipes.emission import file_of
+from inspector.recipes.source import Source
 from schema.errors import FormatError
 from schema.objects.atomic_file import write_atomically
 

@@ -27,6 +27,7 @@ from schema.objects.identity_cache import identity_cache
 from schema.origins import ValueOrigin, origin_of_mark, weakest
 from schema.program import instructions
 
+UNATTRIBUTED, TRACING = "unattributed", "tracing"  # parts of a time
 VALUES_LOGGED = "values logged"
 WITH_TRACING = "with tracing"
 TIMES_WITH_VALUES = (
@@ -123,6 +124,21 @@ class MethodTime:
     def attributed_ms(self) -> float:
         """Return the time attributed to instructions."""
         return self.delegates_ms + self.operators_ms + self.control_ms
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Return the parts that add up to method_ms by name, in ms."""
+        return (
+            ("delegates", self.delegates_ms),
+            ("operators", self.operators_ms),
+            ("control", self.control_ms),
+            (UNATTRIBUTED, self.unattributed_ms),
+        )
+
+    @property
+    def latency_parts(self) -> tuple[tuple[str, float], ...]:
+        """Return the parts that add up to latency_ms by name, in ms: less what tracing adds."""
+        return (*self.parts, (TRACING, -(self.tracing_ms or 0.0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

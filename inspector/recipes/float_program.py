@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inspector.files.session import Session
-from inspector.recipes.compile_job import Source, SourceKind
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
+from inspector.recipes.source import Source, SourceKind
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.recipes.compile_job import CompileJob, Source, SourceKind
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import RECIPE, RecipeError
 from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.source import Source, SourceKind
 
 
 def llm_job(folder: Path) -> CompileJob | None:

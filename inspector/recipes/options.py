@@ -11,6 +11,18 @@ from enum import Enum
 from typing import Any
 
 _KEY = "option"
+# headings of forms, in their order
+SOURCE, TOOLCHAIN, QUANTIZE, PRECISION, EDGE, PARTITION, RULES, MEMORY, OUTPUT = GROUPS = (
+    "Source",
+    "Toolchain",
+    "Quantize",
+    "Precision",
+    "Edge program",
+    "Partition",
+    "Partition rules",
+    "Memory",
+    "Output",
+)
 
 
 class FieldNames(str, Enum):

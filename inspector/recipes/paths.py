@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.emission import file_of, in_file
+from inspector.recipes.source import Source
 
 _Moved = Callable[[str], str]
 

@@ -6,9 +6,10 @@ import mmap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe
+from inspector.recipes.source import Source
 from schema import etrecord
 from schema.backends import backend_of
 from schema.etrecord.parts.recipe import MEMBER

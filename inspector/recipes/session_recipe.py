@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.files.session import LoadedFile, Session
-from inspector.recipes.compile_job import Quantization, Source
+from inspector.recipes.compile_job import Quantization
 from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, RECIPE, Recipe, RecipeError, parse_recipe
 from inspector.recipes.recipe_file import FoundRecipe, recipe_of_record
+from inspector.recipes.source import Source
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
 

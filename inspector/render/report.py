@@ -15,7 +15,7 @@ from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.measured import measured_memory
 from inspector.memory.plan import Arena, analyse_memory
-from inspector.profile.methods import TIMES_WITH_VALUES, MethodTime, analyse_profile
+from inspector.profile.methods import TIMES_WITH_VALUES, UNATTRIBUTED, MethodTime, analyse_profile
 from inspector.profile.operator_rows import operator_rows
 from inspector.render.html import (
     Page,
@@ -129,14 +129,8 @@ def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
 
 
 def _method_time(time: MethodTime, *, logged: bool) -> Markup:
-    bar = time_bar(
-        (
-            ("delegates", "delegates", time.delegates_ms),
-            ("operators", "operators", time.operators_ms),
-            ("control", "control", time.control_ms),
-            ("unattributed", "rest", time.unattributed_ms),
-        )
-    )
+    tones = {UNATTRIBUTED: "rest"}
+    bar = time_bar(tuple((word, tones.get(word, word), ms) for word, ms in time.parts))
     unit = choose_unit(Quantity.TIME, time.latency_ms * NS_PER_MS).symbol
     took = f"{format_ms(time.method_ms, unit)}, mean of {steady_words(time.traced)}"
     if time.bare is not None:

@@ -223,7 +223,7 @@ def build(
         method: needed for tables of one method unless the session has only one
         units: of times and sizes
         span: of the tables of a range of time
-        of: of the tables that are of something beside their subject, as ``TableEntry.of`` says
+        of: of the tables that are of something beside their subject; see ``TableEntry.of``
 
     Raises: QueryError for an unknown name, a wrong subject, method or range, and a session or
         folder without the required data; FormatError, OSError for a folder that cannot be read

@@ -15,11 +15,10 @@ from inspector.recipes.compile_job import (
     Precision,
     Quantization,
     Rules,
-    Source,
-    SourceKind,
 )
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.recipes.options import parse_assignment
+from inspector.recipes.source import Source, SourceKind
 from inspector.toolchain.table import toolchain_named
 
 _HEAD = '''"""Compiles a program by its recipe: the same one, byte for byte.

@@ -12,7 +12,8 @@ from torch.utils import _pytree as _untyped_pytree
 
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_file import MADE
-from inspector.recipes.compile_job import CompileJob, SourceKind, parse_source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import SourceKind, parse_source
 from inspector.worker.exporter import AnswerError, Say, exported, timed_stage
 from inspector.worker.inputs import chosen_method, described, generated_inputs, read_cases
 from inspector.worker.recording import NotWrittenError

@@ -21,8 +21,9 @@ from inspector.files.digest import sha256_of
 from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
 from inspector.rebuild.serde_rewrite import RebuildError
-from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob
 from inspector.recipes.recipe import recipe_of
+from inspector.recipes.source import SourceKind
 from inspector.toolchain.child import ReportedError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
@@ -276,7 +277,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, listener: MessageCollecto
     """Export in another interpreter, which needs torch but none of our packages."""
     handed = folder / "exported"
     handed.mkdir()
-    script = str(Path(str(exporter.__file__)).with_name("export_script.py"))
+    script = str(Path(__file__).with_name("export_script.py"))
     command = [job.python, script, job.source.path, job.source.function, str(handed), *job.methods]
     try:
         process = subprocess.Popen(

@@ -20,9 +20,9 @@ from inspector.jobs.executing import RunJob
 from inspector.memory.plan import state_values
 from inspector.numerics.metrics import Distance, ErrorSums, Tolerance
 from inspector.numerics.replay.measuring import pieces_of
-from inspector.recipes.compile_job import Source
 from inspector.recipes.data_source import EXAMPLE
 from inspector.recipes.emission import file_of
+from inspector.recipes.source import Source
 from inspector.worker.activation_ranges import RangeObserver, quantizes
 from inspector.worker.backend_options import set_backend_options
 from inspector.worker.data_set import DataSample, DataSet, example_data, open_data

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 def _exporter() -> Any:  # noqa: ANN401 - a module
     """Return the module ``exporter``; report an interpreter without torch."""
-    path = Path(__file__).resolve().with_name("exporter.py")
-    if sys.path[0] == str(path.parent):
+    folder = Path(__file__).resolve().with_name("exporter")
+    if sys.path[0] == str(folder.parent):
         del sys.path[0]  # the files in this folder are not modules of the user
-    spec = importlib.util.spec_from_file_location("etscope_exporter", path)
+    spec = importlib.util.spec_from_file_location(
+        "etscope_exporter", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

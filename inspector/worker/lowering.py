@@ -31,11 +31,12 @@ from compiler.passes.table import named_pass
 from compiler.pipeline.edge_manager import EdgeProgramManager, to_edge_transform_and_lower
 from compiler.pipeline.precision import TYPES, Precisions
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, Precision, Rules, SourceKind
+from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.options import AssignmentError, parse_assignment
+from inspector.recipes.source import SourceKind
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import partitioner_of

@@ -9,7 +9,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as _untyped_pytree
 
-from inspector.recipes.compile_job import Source, SourceKind
+from inspector.recipes.source import Source, SourceKind
 from inspector.worker.exporter import AnswerError, Say, exported
 
 _pytree: Any = _untyped_pytree

@@ -18,12 +18,12 @@ from inspector.recipes.compile_job import (
     RECORD,
     REPORT,
     CompileJob,
-    Source,
     reported_options,
 )
 from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
+from inspector.recipes.source import Source
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.job_result import planned_memory

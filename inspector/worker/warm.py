@@ -14,9 +14,10 @@ import torch
 from compiler.edge.cache import EdgeCache
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, SourceKind
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.data_source import data_source
 from inspector.recipes.emission import file_of, in_file
+from inspector.recipes.source import SourceKind
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
 from inspector.worker.quantize import quantize_source

@@ -22,8 +22,8 @@ from schema.flatbuf.json_tree import Enums, tree_of, value_of
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.flatbuf.writer import write_root
+from schema.program.alignment import alignment_of
 from schema.program.model import PROGRAM
-from schema.program.split import alignment_of
 
 _TYPES = {number: name for name, number in SCALAR_TYPES.items()}
 _ENUMS: Enums = {

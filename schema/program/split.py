@@ -16,10 +16,9 @@ from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError, Issue, Severity
 from schema.flat_tensor import Entry, FileSegment, FlatTensor, TensorLayout
 from schema.program import model as m
-from schema.program.codec import SEGMENT_ALIGNMENT
+from schema.program.alignment import alignment_of
 from schema.program.program import EXTERNAL, IN_SEGMENT, ProgramFile
 
-_WIDEST = 1 << 16  # bytes; the largest page that files are aligned to
 _TENSOR_STEP = 16  # bytes, constant_tensor_alignment of the stock emitter
 _DIGITS = 64  # of a SHA-256 digest
 _EMPTY = memoryview(b"")
@@ -75,45 +74,6 @@ def merge(program: ProgramFile, files: Iterable[FlatTensor]) -> ProgramFile:
     plans = _tensors_replaced(program, filled.tensor)
     table = replace(program.table, execution_plan=plans)
     return _rewritten(program, *filled.placed(table))
-
-
-def alignment_of(*artifacts: ProgramFile | FlatTensor) -> int:
-    """Return the largest segment alignment of files, in bytes.
-
-    That of a file is the smallest one from 128 on that explains the position of each segment, or
-    else the largest power of two that divides all positions.
-    """
-    return max(map(_alignment, artifacts), default=SEGMENT_ALIGNMENT)
-
-
-def _alignment(artifact: ProgramFile | FlatTensor) -> int:
-    places, end = _places(artifact)
-    if not places:
-        return SEGMENT_ALIGNMENT
-    steps = [SEGMENT_ALIGNMENT << n for n in range((_WIDEST // SEGMENT_ALIGNMENT).bit_length())]
-    for step in steps:
-        at = end
-        for start, size in places:
-            if start != -(-at // step) * step:
-                break
-            at = start + size
-        else:
-            return step
-    whole = [step for step in steps if all(start % step == 0 for start, _ in places)]
-    return max(whole, default=SEGMENT_ALIGNMENT)
-
-
-def _places(artifact: ProgramFile | FlatTensor) -> tuple[list[tuple[int, int]], int]:
-    """Return start and size of each segment with bytes, in order, and where the tables end."""
-    if isinstance(artifact, FlatTensor):
-        header = artifact.header
-        end = 0 if header is None else header.flatbuffer_offset + header.flatbuffer_size
-        return sorted((a, b - a) for a, b in artifact.extents if b > a), end
-    head, segments = artifact.header, artifact.table.segments or ()
-    if head is None:
-        return [], 0
-    found = [(head.segment_base_offset + s.offset, s.size) for s in segments if s.size]
-    return sorted(found), head.program_size
 
 
 class _Moved:

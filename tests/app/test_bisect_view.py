@@ -17,8 +17,9 @@ from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.jobs import run as job_runs
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.jobs.messages import Ended, Found, Message, Outcome, StageProgress, Tried, Trying
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import RECIPE, Recipe
+from inspector.recipes.source import Source
 from inspector.tables.bisect import OFFERED_REQUIREMENTS, OTHER, bound_text
 from inspector.tables.selection import SelectionKind
 from tests.app.window_views import host_of

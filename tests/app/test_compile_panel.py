@@ -17,7 +17,8 @@ from devtools_app.state.requests import OpenSource
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
 from inspector.jobs.messages import Ended, Outcome, StageProgress
-from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules
+from inspector.recipes.source import Source
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
 from tests.app.window_views import host_of

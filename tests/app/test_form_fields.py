@@ -30,7 +30,9 @@ from devtools_app.viewmodels import field_choices
 from devtools_app.viewmodels.field_choices import Vocabulary, partitioner_choices
 from devtools_app.viewmodels.recipe_form import all_fields
 from devtools_app.views.recipe import RecipeView
-from inspector.recipes.compile_job import EXECUTORCH, GROUPS, CompileJob, Rules, Source
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Rules
+from inspector.recipes.options import GROUPS
+from inspector.recipes.source import Source
 from inspector.toolchain.listing import install_of
 
 pytestmark = [

@@ -29,7 +29,8 @@ from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.history import EntryReader, read_entries
 from inspector.jobs.messages import Ended, Log, Outcome, StageProgress, Warned
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.app.fake_jobs import FakeRun
 from tests.app.window_views import host_of, open_sample
 

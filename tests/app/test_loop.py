@@ -31,8 +31,9 @@ from inspector.files.digest import sha256_of
 from inspector.jobs import run as jobs
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Rules, Source, code_files
+from inspector.recipes.compile_job import CompileJob, Rules, code_files
 from inspector.recipes.recipe import RECIPE, Recipe
+from inspector.recipes.source import Source
 from tests.inspector.jobs_here import Here
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -19,7 +19,8 @@ from devtools_app.views.gap import GapPane
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.app.window_views import host_of
 from tests.inspector.cli_runs import run
 from tests.inspector.test_cli_libraries import LIBRARY, SOURCE

@@ -21,8 +21,9 @@ from devtools_app.viewmodels.recipe_form import (
     with_value,
 )
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
-from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source, code_files
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules, code_files
 from inspector.recipes.recipe import Recipe, parse_recipe
+from inspector.recipes.source import Source
 
 JOB = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
 VALUES = {
@@ -153,7 +154,8 @@ def test_commands_use_the_saved_recipe_where_it_is_the_same(tmp_path) -> None:
 def test_help_of_every_field_survives_without_docstrings() -> None:
     code = (
         "from devtools_app.viewmodels.recipe_form import sections\n"
-        "from inspector.recipes.compile_job import CompileJob, Source\n"
+        "from inspector.recipes.compile_job import CompileJob\n"
+        "from inspector.recipes.source import Source\n"
         "found = sections(CompileJob(Source('net.py', 'net')))\n"
         "print([(one.path, one.help) for part in found for one in part.fields])"
     )

@@ -15,7 +15,8 @@ from devtools_app.jobs.recompile import (
 )
 from devtools_app.state.run_form import RunForm, Runnable
 from inspector.jobs.messages import Ended, Outcome
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 
 JOB = RecompileJob(
     1,

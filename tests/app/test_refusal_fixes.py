@@ -12,7 +12,8 @@ from devtools_app.viewmodels.refusal_fixes import fixes_of
 from devtools_app.views.recipe import RecipeView
 from inspector.files.load import load_session
 from inspector.files.session import Session
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
+from inspector.recipes.source import Source
 from schema import etrecord
 from schema.etrecord import encode, replace_member
 from schema.etrecord.parts.guard import MEMBER, Refusal, encode_refusals

@@ -21,7 +21,8 @@ from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.results import Status, read_results
 from inspector.jobs.history import JobEntry, request_content
 from inspector.jobs.messages import Ended
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.app.window_views import host_of, open_sample
 
 pytestmark = pytest.mark.gui

@@ -17,7 +17,8 @@ from devtools_app.state.settings import Settings, settings_content, settings_fro
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob
+from inspector.recipes.source import Source
 from inspector.tables.runs import outputs_text
 from tests.app.window_views import host_of
 

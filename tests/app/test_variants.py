@@ -38,9 +38,10 @@ from devtools_app.state.variants import (
 from devtools_app.state.workspace import Workspace, load_workspace, save_workspace
 from devtools_app.viewmodels.variant_list import variant_entries
 from inspector.files.session import LoadedFile, Session
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.recipe import Recipe
 from inspector.recipes.recipe_file import FoundRecipe
+from inspector.recipes.source import Source
 
 BASE = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
 

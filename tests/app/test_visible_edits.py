@@ -19,7 +19,8 @@ from devtools_app.views.operators import OperatorsPane
 from devtools_app.views.recipe import RecipeView
 from inspector.files.load import load_session
 from inspector.graph.model_graph import model_graph
-from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
+from inspector.recipes.source import Source
 from inspector.tables.selection import Selection, SelectionKind
 
 DEMO = Path(__file__).parents[2] / "devtools_app" / "sample_data" / "demo" / "keyword_spotter"

@@ -24,7 +24,8 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.text_label import breakable
 from inspector.files.load import session_name
 from inspector.jobs.table import JOBS, JobKind
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from inspector.tables.table import Table, text_column
 
 pytestmark = pytest.mark.gui

@@ -16,7 +16,8 @@ from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Source
+from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob
+from inspector.recipes.source import Source
 from tests.bench.child import DATA, INSPECTOR, ask, ask_module
 from tests.bench.files import model_sessions
 from tests.bench.result import Result

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.jobs.compile_server import CompileServer
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import EditTarget, TargetKind, edit_named
+from inspector.recipes.source import Source
 from tests.bench.child import ROOT
 from tests.bench.result import Result
 

@@ -15,8 +15,9 @@ from inspector.graph.boundaries import Boundary, program_boundaries
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
 from inspector.recipes.edits import EDITS, EditTarget, TargetKind, edit_named
+from inspector.recipes.source import Source
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.parts.verdicts import Verdict

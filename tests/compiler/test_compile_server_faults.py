@@ -13,7 +13,8 @@ import pytest
 
 from inspector.jobs.compile_server import CompileServer, CompileServerError
 from inspector.jobs.messages import Ended, Log, StageProgress
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
+from inspector.recipes.source import Source
 from schema.etrecord.parts.verdicts import NodeOutcome
 
 pytestmark = pytest.mark.slow

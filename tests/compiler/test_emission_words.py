@@ -13,8 +13,9 @@ from compiler.emit.config import ExecutorchBackendConfig
 from compiler.memory.options import MemoryPlanningPass
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.table import STANDARD_PASSES, named_pass, standard_pass
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.emission import CONFIG, PLANNING, WordError, check_passes, config_of
+from inspector.recipes.source import Source
 from inspector.worker.lowering import backend_config, check_names
 from runtime import Runtime
 from schema.recipe.passes import StandardPass, recipe_passes

@@ -27,7 +27,8 @@ from compiler.compat.session import (
     recipe_registry,
 )
 from compiler.compat.xnnpack.recipes import XNNPackRecipeType
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from inspector.worker.compile_job import compile_into
 from schema import program as pte
 from tests.compiler.test_passes import ReluToSigmoid

@@ -15,7 +15,8 @@ from compiler.backends.xnnpack.lowering import Lowering
 from inspector.files.load import load_session
 from inspector.findings.session import Tone, findings
 from inspector.jobs.guard import AUTO, FIX, ON, GuardReport, guard_lines
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
+from inspector.recipes.source import Source
 from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime

@@ -26,12 +26,8 @@ from inspector.jobs.messages import (
 )
 from inspector.jobs.run import JobRun
 from inspector.memory.plan import analyse_memory
-from inspector.recipes.compile_job import (
-    CompileJob,
-    Quantization,
-    Rules,
-    Source,
-)
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules
+from inspector.recipes.source import Source
 from schema.objects.codec import from_json, to_json
 
 pytestmark = pytest.mark.slow

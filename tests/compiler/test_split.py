@@ -18,7 +18,8 @@ from runtime import Runtime
 from schema import flat_tensor
 from schema.errors import FormatError
 from schema.program import decode, encode
-from schema.program.split import alignment_of, merge, split
+from schema.program.alignment import alignment_of
+from schema.program.split import merge, split
 from tests.compiler.stock import Stock
 from tests.inspector.cli_runs import run
 

@@ -11,7 +11,8 @@ from inspector.files.load import load_session
 from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import STAGES, StageLog, read_stages
 from inspector.jobs.guard import FIX, OFF
-from inspector.recipes.compile_job import CompileJob, Precision, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Rules
+from inspector.recipes.source import Source
 from inspector.worker import exporter, stage_tables
 from inspector.worker.compile_job import compile_into
 from inspector.worker.warm import Warm

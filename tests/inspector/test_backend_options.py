@@ -18,7 +18,8 @@ from inspector.jobs import run as jobs
 from inspector.jobs.backend_options import BackendOptionError, options_by_backend, with_options
 from inspector.jobs.bisect import BisectJob, key_of
 from inspector.jobs.commands import command_of
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from inspector.worker import exporter
 from inspector.worker.bisect_job import bisect
 from inspector.worker.exporter import AnswerError

@@ -9,7 +9,8 @@ import pytest
 import inspector
 from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob, BackendShare
 from inspector.jobs.commands import command_of
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from inspector.tables.backends import plan_table
 from inspector.toolchain.backend_cards import AVAILABLE, backend_card, backend_cards, card_lines
 from schema.vendors.needs import VendorNeed

@@ -14,7 +14,8 @@ import torch
 
 from compiler import export, to_edge
 from compiler.named import NamedObject
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
+from inspector.recipes.source import Source
 from inspector.toolchain.backend_cards import backend_card
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError

@@ -11,7 +11,8 @@ import torch
 from compiler import export, to_edge_transform_and_lower
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from inspector.jobs.bisect import BisectJob
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from inspector.worker.bisect_job import absent_backends, bisect, work
 from inspector.worker.exporter import AnswerError
 from inspector.worker.tasks import Task

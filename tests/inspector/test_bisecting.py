@@ -28,7 +28,8 @@ from inspector.jobs.bisect_trials import (
 )
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.inspector.jobs_here import Scripted
 
 COUNT = 200

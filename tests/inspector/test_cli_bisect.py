@@ -14,8 +14,9 @@ from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import BisectState, read_state
 from inspector.jobs.messages import Ended, Tried
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.recipe import Recipe, parse_recipe
+from inspector.recipes.source import Source
 from inspector.worker import exporter
 from inspector.worker.bisect_job import bisect
 from tests.compiler import guard_sources

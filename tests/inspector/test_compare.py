@@ -25,8 +25,9 @@ from inspector.jobs.executing import RunJob
 from inspector.jobs.measure import Measurement, ProgramTimes
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.recipe import Recipe
+from inspector.recipes.source import Source
 from inspector.render.comparison import comparison_html
 from inspector.render.html import MOST_BYTES
 from inspector.tables.compare import difference_text, summary_table, tone_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
 from inspector.recipes.edits import (
     EDITS,
     Edit,
@@ -19,6 +19,7 @@ from inspector.recipes.edits import (
     moved_up,
 )
 from inspector.recipes.recipe import Recipe, parse_recipe
+from inspector.recipes.source import Source
 
 BASE = CompileJob(Source("a.py", "f"), partitioners=("demo-all", "xnnpack:per_op_mode=True"))
 NODE = EditTarget(TargetKind.NODE, "aten_mm_default", exported="linear")

@@ -27,8 +27,9 @@ from inspector.findings.finding import Finding, Tone
 from inspector.findings.limits import limit_findings
 from inspector.findings.session import findings, rank
 from inspector.memory.plan import analyse_memory
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import SMALLEST_PLAN, EditTarget, TargetKind
+from inspector.recipes.source import Source
 from inspector.roofline.calibration import COPY, Calibration, Ceiling, save_calibration
 from inspector.roofline.rows import known_limits, roofline
 from tests.inspector.cli_runs import run, valid

@@ -12,10 +12,10 @@ from inspector.cli import bisect as bisect_verb
 from inspector.cli import compile as verb
 from inspector.cli import gate_subject
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Precision, Quantization, Rules
-from inspector.recipes.compile_job import Source as SourceOf
 from inspector.recipes.job_checks import job_problems, source_problems
 from inspector.recipes.python_file import names_in
 from inspector.recipes.recipe import Recipe
+from inspector.recipes.source import Source as SourceOf
 from inspector.worker import compile_job
 from inspector.worker.exporter import AnswerError
 from schema.recipe.planners import PLANNERS

@@ -40,7 +40,8 @@ from inspector.jobs.history import (
 )
 from inspector.jobs.messages import Ended, Log, StageProgress, Warned
 from inspector.jobs.results import result_paths
-from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
+from inspector.recipes.source import Source
 from tests.inspector.cli_runs import run as run_verb
 
 JOB = CompileJob(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from inspector.jobs.messages import message_from
 from inspector.jobs.output_folder import FolderError, check_folder, prepare_folder
 from inspector.jobs.process import _crash_place, _crash_text
-from inspector.recipes.compile_job import Source, SourceError, SourceKind, parse_source
 from inspector.recipes.python_file import functions_of
+from inspector.recipes.source import Source, SourceError, SourceKind, parse_source
 
 NAMES = ("compile.json", "model.etrecord", "model.pte")
 

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from devtools_app.state.compile_form import CompileForm, form_content, form_from
-from inspector.recipes.compile_job import CompileJob, Quantization, Source, code_files
+from inspector.recipes.compile_job import CompileJob, Quantization, code_files
 from inspector.recipes.paths import found_beside, placed
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
+from inspector.recipes.source import Source
 from runtime import Runtime
 from schema.program import decode
 from tests.inspector.cli_runs import Run, run, valid

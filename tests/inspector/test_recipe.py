@@ -19,10 +19,10 @@ from inspector.recipes.compile_job import (
     CompileJob,
     Quantization,
     Rules,
-    Source,
 )
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
 from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.source import Source
 from inspector.toolchain.recipe_script import python_script
 from schema.recipe.passes import recipe_passes
 from tests.inspector.sessions import DATA

@@ -21,7 +21,8 @@ from inspector.experiments.sweeps.results import POINTS, PointResult, Results, S
 from inspector.experiments.sweeps.task import PointTask, SweepSettings
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import HIDDEN
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.inspector.cli_runs import Run, run, valid
 
 pytestmark = pytest.mark.slow

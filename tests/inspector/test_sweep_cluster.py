@@ -15,7 +15,8 @@ from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner, po
 from inspector.experiments.sweeps.grid import parse_grid, points_of
 from inspector.experiments.sweeps.results import Status, read_results
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import Source
 from tests.inspector.cli_runs import run
 
 pytestmark = pytest.mark.slow

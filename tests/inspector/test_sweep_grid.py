@@ -31,8 +31,9 @@ from inspector.experiments.sweeps.results import (
     results_text,
 )
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.paths import placed
+from inspector.recipes.source import Source
 from inspector.tables.sweep import scatter, sweep_table
 from schema.errors import FormatError
 

@@ -18,8 +18,9 @@ from inspector.experiments.sweeps.price import KnownTimes, price_text, seconds_o
 from inspector.experiments.sweeps.request import SweepRequest, sweep_command
 from inspector.experiments.sweeps.results import PointResult, Results, Status
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import Recipe
+from inspector.recipes.source import Source
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import pytest
 
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
+from inspector.recipes.source import Source
 from inspector.toolchain.child import ReportedError, ignore_message
 from inspector.toolchain.recipe_script import python_script
 from inspector.worker.toolchain_compile import compile_with_executorch

@@ -19,9 +19,10 @@ from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import Trial
 from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.memory.measured import measured_memory
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.source import Source
 from inspector.toolchain.child import Interpreter, ReportedError, Response, Say, ToolchainError
 from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from inspector.cli.main import main
-from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.job_checks import job_problems
+from inspector.recipes.source import Source
 from inspector.toolchain.listing import own_partitioners
 from inspector.toolchain.stock.flows import verdicts
 from schema.etrecord.parts.verdicts import NodeOutcome

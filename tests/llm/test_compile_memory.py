@@ -11,7 +11,8 @@ import yaml
 from compiler.emit.program import EmittedProgram
 from inspector.cli.llm_export import compile_job
 from inspector.cli.llm_files import read_source
-from inspector.recipes.compile_job import PROGRAM, Source
+from inspector.recipes.compile_job import PROGRAM
+from inspector.recipes.source import Source
 from inspector.worker.compile_job import compile_into
 from tests.llm.configs import CUSTOM, LENGTHS, SMALL
 

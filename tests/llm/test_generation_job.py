@@ -17,8 +17,9 @@ from inspector.jobs.generating import GenerateJob, GenerateSupervisor
 from inspector.jobs.messages import STOP, Ended, Generated, StageProgress
 from inspector.jobs.run import JobRun
 from inspector.jobs.supervisor import Setup
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import RECIPE, Recipe
+from inspector.recipes.source import Source
 from inspector.worker.exporter import AnswerError
 from inspector.worker.llm_tokenizer import recipe_tokenizer
 from tests.llm.configs import CACHE, NANO

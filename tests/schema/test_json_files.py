@@ -14,7 +14,7 @@ from schema.files.json_files import file_of, from_json, kind_of_json, to_json
 from schema.flatbuf.json_text import read_json
 from schema.flatbuf.reader import Reader
 from schema.program import decode, encode
-from schema.program.split import alignment_of
+from schema.program.alignment import alignment_of
 from tests.conftest import DATA
 from tests.inspector.cli_runs import run, valid
 from tests.schema.payload_flatc import stock_folder

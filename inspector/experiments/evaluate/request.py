@@ -10,11 +10,11 @@ from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.evaluate import EvalJob, EvalReference
 from inspector.jobs.executing import RunJob
-from inspector.recipes.compile_job import SourceKind
 from inspector.recipes.data_source import absolute
 from inspector.recipes.float_program import ProgramSource, float_program, recorded_program
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
+from inspector.recipes.source import SourceKind
 
 _PROGRAMS = ("pte", "bpte")
 REFERENCES = ("auto", "float", "recorded", "first")

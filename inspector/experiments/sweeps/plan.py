@@ -15,10 +15,11 @@ from inspector.experiments.sweeps.results import Results
 from inspector.experiments.sweeps.sensitivity import recorded_modules, sensitivity_grid
 from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
 from inspector.files.digest import sha256_of
-from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.data_source import absolute
 from inspector.recipes.emission import file_of
 from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.source import Source
 
 
 def plan_of(
