@@ -86,6 +86,8 @@ class Backend:
         event_names: a regular expression of the names of its events, whose group ``node`` is the
             node of the program; empty where an event has the name of its node
         work_rules: a mapping from a kind of payload node to the rule of its FLOPs and bytes
+        size_rules: a mapping from a kind of payload node to the rule of the sizes of its results;
+            empty where payloads have the upper bounds of dynamic sizes
         clock_ns: step of the clock of its own profiler in nanoseconds, 0 for that of the runtime
         checks: None if nothing inside payloads is comparable
     """
@@ -118,6 +120,7 @@ class Backend:
     logs_cycles: bool = False
     event_names: str = ""
     work_rules: str = ""
+    size_rules: str = ""
     clock_ns: int = 0
     checks: PayloadChecks | None = None
 
@@ -157,6 +160,7 @@ _XNNPACK = Backend(
     logs_kernel_layout=True,
     start_times_synthesized=True,
     work_rules="inspector.roofline.payload_nodes:RULES",
+    size_rules="inspector.roofline.payload_sizes:RULES",
     clock_ns=1000,  # xnn_get_runtime_profiling_info counts microseconds
     checks=PayloadChecks(
         r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)",

@@ -83,6 +83,8 @@ class RunReport:
         memory: as measured, empty in reports of older versions
         where: description of the runtime
         inputs: of each run, in the order of the program
+        sizes: index of each tensor whose sizes are dynamic -> those it had in the runs; empty
+            where they differ between runs or calls, or are not known
         calls: of a sequence, in order; empty for runs with the same inputs
         state: tensors that are carried from call to call, in the order of their changes
     """
@@ -97,6 +99,7 @@ class RunReport:
     memory: RunMemory = RunMemory()
     where: str = ""
     inputs: tuple[ReportedInput, ...] = ()
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     calls: tuple[SequenceCall, ...] = ()
     state: tuple[StateTensor, ...] = ()
     load_ms: float | None = None

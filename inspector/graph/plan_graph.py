@@ -31,7 +31,7 @@ def plan_graph(program: ProgramFile, method: str) -> Graph:
     Raises: KeyError for an unknown method
     """
     plan = program.plan(method)
-    names = _value_names(plan)
+    names = value_names(plan)
     operands = plan_operands(plan, delegate_output_counts(program, plan))
     nodes = [_input_node(names[index], index) for index in plan.inputs if index in names]
     rows = zip(instructions(plan), operands, strict=True)
@@ -53,7 +53,8 @@ def plan_graph(program: ProgramFile, method: str) -> Graph:
     )
 
 
-def _value_names(plan: m.ExecutionPlan) -> dict[int, str]:
+def value_names(plan: m.ExecutionPlan) -> dict[int, str]:
+    """Return the name in the graph of each value of a plan."""
     names: dict[int, str] = {}
     used: set[str] = set()
     for index in range(len(plan.values)):

@@ -12,14 +12,16 @@ from inspector.graph.plan_graph import plan_graph
 from inspector.join.node_index import base_operator, walk_nodes
 from inspector.join.record_maps import edge_graph
 from inspector.roofline.operators import RULES
+from inspector.roofline.payload_sizes import with_sizes
 from inspector.roofline.rules import no_work
+from inspector.roofline.run_sizes import run_sizes
 from inspector.roofline.work import NO_WORK, Rule, Work, node_work, total, unknown
-from schema.backends import backend_of, resolve
-from schema.graph import Graph, GraphNode, GraphValue, NodeKind
+from schema.backends import Backend, backend_of, resolve
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.objects.identity_cache import identity_cache
 
 _SCALARS = "executorch_prim::"  # all other functions of it compute sizes
-_EXAMPLE = unknown("dynamic sizes: the payload has those of an example, not their upper bounds")
+_EXAMPLE = unknown("dynamic sizes: the payload has those of an example")
 _BODIES = "the operators inside of it are not counted"
 
 
@@ -117,7 +119,7 @@ def method_work(session: Session, method: str) -> MethodWork:
     if program is None or method not in session.methods:
         missing = "" if model_graph(session, method) is not None else "no program and no ETRecord"
         return MethodWork(tuple(_of_record(session, method, recorded)), {}, recorded, missing)
-    graph = plan_graph(program, method)
+    graph = _as_run(session, method, plan_graph(program, method))
     operators: list[OperatorWork] = []
     by_step: dict[int, tuple[int, ...]] = {}
     for node in graph.nodes:
@@ -149,16 +151,54 @@ def _of_node(
     whole = OperatorWork(node.target, number, delegate, node.target, "", NO_WORK)
     if inside is None or not backend_of(node.target).work_rules:
         return _unread(session, method, whole, inside)
-    around = [graph.values.get(name) for name in (*node.inputs, *node.outputs)]
-    bounded = any(map(_is_dynamic, around))
-    if bounded and not _has_bounds(inside, around):
+    given, results = (
+        [graph.values.get(one) for one in names] for names in (node.inputs, node.outputs)
+    )
+    at_sizes = _at_sizes(inside, given, results, backend_of(node.target))
+    if at_sizes is None:
         calls = inside.calls()
         return [replace(whole, label=one.name, node=one.name, work=_EXAMPLE) for one in calls]
-    return _of_payload(whole, inside, bounded=bounded)
+    bounded = any(map(_is_dynamic, (*given, *results)))
+    return _of_payload(whole, at_sizes, bounded=bounded)
 
 
-def _has_bounds(inside: Graph, around: Sequence[GraphValue | None]) -> bool:
-    """Return whether a payload has the upper bounds of its call: some have sizes of an example."""
+def _as_run(session: Session, method: str, graph: Graph) -> Graph:
+    """Return a program with the sizes that its runs had, where their report has all of them."""
+    sizes = run_sizes(session, method)
+    values = dict(graph.values)
+    for name, value in values.items():
+        if value.tensor is not None and name in sizes:
+            tensor = replace(value.tensor, sizes=sizes[name], dynamism=0)
+            values[name] = replace(value, tensor=tensor)
+    return replace(graph, values=values) if sizes else graph
+
+
+def _at_sizes(
+    inside: Graph,
+    given: Sequence[GraphValue | None],
+    results: Sequence[GraphValue | None],
+    backend: Backend,
+) -> Graph | None:
+    """Return a payload with the sizes of its call; None where it has others, of an example."""
+    if _has_sizes(inside, (*given, *results)):
+        return inside
+    tensors = [value.tensor for value in given if value is not None and value.tensor is not None]
+    if not backend.size_rules or len(tensors) < len(given):
+        return None
+    inputs = [_in_memory(tensor) for tensor in tensors]
+    found = with_sizes(inside, inputs, resolve(backend.size_rules))
+    return found if found is not None and _has_sizes(found, (*given, *results)) else None
+
+
+def _in_memory(tensor: TensorMeta) -> tuple[int, ...]:
+    """Return the sizes of a tensor, the outermost dimension in memory first."""
+    order = tensor.dim_order or range(len(tensor.sizes))
+    sizes = [size if isinstance(size, int) else -1 for size in tensor.sizes]
+    return tuple(sizes[place] for place in order)
+
+
+def _has_sizes(inside: Graph, around: Sequence[GraphValue | None]) -> bool:
+    """Return whether inputs and outputs of a payload have as many elements as those of its call."""
     own = [inside.values.get(name) for name in (*inside.inputs, *inside.outputs)]
     return _counts(own) == _counts(around)
 

@@ -36,6 +36,8 @@ from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
 from schema.objects.plural import plural
+from schema.program import instructions
+from schema.program import model as m
 from schema.version import __version__
 
 
@@ -151,10 +153,9 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
     with timed_stage(notify, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
-        report["trace"] = {"recorded": job.traced, **trace}
+        report |= {"trace": {"recorded": job.traced, **trace}, "sizes": _sizes(program, method)}
         crowded = oversubscribed(torch.get_num_threads(), usable_cores(), busy)
-        if warnings := [*stopped, *filter(None, [crowded])]:
-            report["warnings"] = warnings
+        report["warnings"] = [*stopped, *filter(None, [crowded])]
         try:
             return _written(report, folder)
         except NotWrittenError as error:
@@ -212,8 +213,7 @@ def _run_sequence(
         state = sequence.state.content()
         report |= {"inputs": calls[-1]["inputs"], "calls": calls, "state": state}
         report["trace"] = {"recorded": job.traced, **trace}
-        if notes:
-            report["warnings"] = notes
+        report["warnings"] = notes
         return _written(report, task.folder)
 
 
@@ -340,6 +340,20 @@ def _report(
             **measured.memory.report(job.program, measured.idle_bytes, sum(planned)),
         },
     }
+
+
+def _sizes(program: Program, method: Method) -> dict[str, list[int]]:
+    """Return the sizes of dynamic tensors by their index; none where loops change them."""
+    plan = program.file.plan(method.name)
+    steps = (one.instr_args for _, _, one in instructions(plan))
+    if any(isinstance(args, m.JumpFalseCall) for args in steps):
+        return {}
+    held = {
+        index: method.value(index)
+        for index, value in enumerate(plan.values)
+        if isinstance(value.val, m.Tensor) and value.val.shape_dynamism
+    }
+    return {str(at): list(one.shape) for at, one in held.items() if isinstance(one, torch.Tensor)}
 
 
 def times_of(first_ms: float | None, passes: Passes) -> dict[str, Any]:

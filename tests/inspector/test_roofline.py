@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,10 +21,13 @@ from inspector.compare.sessions import compare_sessions
 from inspector.compare.weighing import SAME, weigh
 from inspector.files.load import load_session
 from inspector.files.machine import this_machine
+from inspector.jobs.executing import RunJob
 from inspector.join.node_index import base_operator
 from inspector.profile.operator_rows import operator_rows
 from inspector.roofline.calibration import COPY, Calibration, Ceiling
 from inspector.roofline.method_work import MethodWork, method_work, operator_rule
+from inspector.roofline.payload_sizes import RULES as SIZE_RULES
+from inspector.roofline.payload_sizes import with_sizes
 from inspector.roofline.rows import (
     COARSE,
     COUNTED,
@@ -44,8 +49,11 @@ from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.units import as_number
+from inspector.worker.run_job import run_into
+from inspector.worker.tasks import Task
 from schema.graph import (
     Argument,
+    Graph,
     GraphNode,
     GraphValue,
     NodeKind,
@@ -362,26 +370,79 @@ def test_comparison_says_what_a_variant_does_more() -> None:
     assert (same.word, same.text) == (SAME, "the same FLOPs and the same bytes moved")
 
 
-def _dynamic(payload_rows: int, tmp_path: Path) -> MethodWork:
-    """Return the work of a dynamic program whose payload was written with so many rows."""
-    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()).eval()
-    rows = torch.export.Dim("rows", min=2, max=32)
-    exported = torch.export.export(
-        module, (torch.ones(payload_rows, 4),), dynamic_shapes=({0: rows},)
-    )
+class _Words(torch.nn.Module):
+    """Attention, a convolution and an activation over any number of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+        self.mix = torch.nn.Conv1d(8, 6, 3, padding=1)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        shape = (1, words.shape[1], 2, 4)
+        query, key = (one(words).view(shape).transpose(1, 2) for one in (self.query, self.key))
+        scores = torch.softmax(query @ key.transpose(2, 3), -1) @ key
+        joined = torch.cat((scores.transpose(1, 2).flatten(2), words), 1)
+        return torch.relu(self.mix(joined.transpose(1, 2)))
+
+
+_LONGEST = 32
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dynamic program whose payloads were written with the sizes of an example, and a run."""
+    folder = tmp_path_factory.mktemp("words")
+    length = torch.export.Dim("length", min=2, max=_LONGEST)
+    given = (torch.ones(1, 7, 8),)
+    exported = torch.export.export(_Words().eval(), given, dynamic_shapes=({1: length},))
     edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-    path = tmp_path.with_suffix(".pte")
-    path.write_bytes(edge.to_executorch().buffer)
-    return method_work(load_session([path]), "forward")
+    (folder / "model.pte").write_bytes(edge.to_executorch().buffer)
+    torch.save([torch.ones(1, 11, 8)], folder / "in.pt")
+    (folder / "run").mkdir()
+    job = RunJob(str(folder / "model.pte"), inputs=str(folder / "in.pt"), runs=1, warmup=0)
+    run_into(job, Task(folder / "run", lambda *_, **__: None))
+    return folder
 
 
-def test_a_payload_with_the_sizes_of_an_example_has_no_upper_bounds(tmp_path: Path) -> None:
-    example = _dynamic(7, tmp_path / "example").total
-    assert example.flops is None
-    assert example.reason.startswith("dynamic sizes: the payload has those of an example")
-    bound = _dynamic(32, tmp_path / "bound").total
-    assert bound.flops == 2 * 32 * 4 * 8
-    assert bound.bounded
+@pytest.mark.parametrize("ran", [False, True])
+def test_payload_of_an_example_counts_with_the_sizes_of_the_run_else_with_bounds(
+    words: Path, ran: bool
+) -> None:
+    files = [words / "model.pte", *([words / "run"] if ran else [])]
+    found = method_work(load_session(files), "forward")
+    assert not found.unknown, found.unknown
+    wanted = sum(counted(_Words(), (torch.ones(1, 11 if ran else _LONGEST, 8),)).values())
+    matmuls = sum(one.work.flops or 0 for one in found.operators if one.label.startswith(MATMULS))
+    assert matmuls == wanted
+    assert found.total.bounded is not ran
+    rows = roofline(load_session(files), "forward", Limits(at_bounds=False)).rows
+    assert any(row.bytes_per_s is not None for row in rows) is ran
+
+
+def test_payload_whose_sizes_do_not_follow_is_missing() -> None:
+    """A rule that does not find the sizes of the example may not find others."""
+    shape = GraphNode(
+        "shape", NodeKind.CALL, "StaticReshape", (Argument("input", ("x",)),), ("y",),
+        attributes={"new_shape": (2, 2)},
+    )  # fmt: skip
+    values = {name: GraphValue(name, TensorMeta(6, (4,))) for name in "xy"}
+    graph = Graph("payload", (shape,), values, ("x",), ("y",))
+    assert with_sizes(graph, [(4,)], SIZE_RULES) is not None
+    assert with_sizes(graph, [(6,)], SIZE_RULES) is None
+    right = replace(graph, values={**values, "y": GraphValue("y", TensorMeta(6, (2, 2)))})
+    assert with_sizes(right, [(6,)], SIZE_RULES) is None
+
+
+@pytest.mark.parametrize("sizes", [{"0": [1, 99, 8]}, {"7000": [1]}, {"0": [1, -1, 8]}, {"0": [3]}])
+def test_sizes_that_the_program_cannot_have_are_not_used(
+    words: Path, tmp_path: Path, sizes: dict[str, list[int]]
+) -> None:
+    shutil.copytree(words / "run", tmp_path / "run")
+    report = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**report, "sizes": sizes}))
+    found = method_work(load_session([words / "model.pte", tmp_path / "run"]), "forward")
+    assert found.total.bounded
 
 
 def test_no_rate_of_sizes_that_the_runs_may_not_have_had() -> None:
