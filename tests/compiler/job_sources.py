@@ -80,6 +80,10 @@ def training():
     return Net(), INPUTS
 
 
+def training_alike():
+    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.0)), INPUTS
+
+
 def untraceable():
     return Branching().eval(), INPUTS
 

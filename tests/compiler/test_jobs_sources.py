@@ -182,14 +182,21 @@ def test_training_mode_is_warned_of_once_a_method() -> None:
     told = Told()
     exporter.exported(str(SOURCES), "training", (), told)
     (warning,) = told.of("warning")
-    assert "training mode" in warning["text"]
+    assert "training mode: dropout or batch norm trains in drop;" in warning["text"]
     assert warning["file"] == str(SOURCES)
     partly = Told()
     exporter.exported(str(SOURCES), "partly_training", (), partly)
     (warning,) = partly.of("warning")
-    assert warning["text"].startswith("second in the module of method forward is in training mode")
+    assert (
+        "method forward is in training mode: dropout or batch norm trains in second;"
+        in (warning["text"])
+    )
+
+
+@pytest.mark.parametrize("function", ["good", "training_alike"])
+def test_a_module_that_computes_the_same_after_eval_is_not_warned_of(function: str) -> None:
     quiet = Told()
-    exporter.exported(str(SOURCES), "good", (), quiet)
+    exporter.exported(str(SOURCES), function, (), quiet)
     assert quiet.of("warning") == []
 
 

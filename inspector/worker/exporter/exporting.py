@@ -186,19 +186,26 @@ def export_answer(answer: Any, methods: tuple[str, ...], notify: Say) -> Exporte
 def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN401
     if isinstance(entry, ExportedProgram):
         return entry
-    _warn_of_training(name, entry.module, notify)
     tracer: Any = sys.modules.get("torch._dynamo")
     if tracer is not None:  # sizes of a former trace of a branch would pin symbolic ones
         tracer.reset()
     with timed_stage(notify, "export", name) as more, _graphs_in_log(notify):
-        program = torch.export.export(
-            entry.module,
-            entry.inputs,
-            dict(entry.kwargs) or None,
-            dynamic_shapes=entry.dynamic_shapes,
-            strict=False,
-        )
+        try:
+            program = torch.export.export(
+                entry.module,
+                entry.inputs,
+                dict(entry.kwargs) or None,
+                dynamic_shapes=entry.dynamic_shapes,
+                strict=False,
+            )
+        except Exception:
+            if entry.module.training:  # as of a batch norm that refuses a batch of one
+                _warn_of_training(name, entry.module, [], notify)
+            raise
         more["nodes"] = sum(node.op == "call_function" for node in program.graph.nodes)
+    layers = _trained_layers(program)
+    if layers:
+        _warn_of_training(name, entry.module, layers, notify)
     return program
 
 
@@ -220,17 +227,43 @@ def _graphs_in_log(notify: Say) -> Generator[None, None, None]:
         delattr(home, name)
 
 
-def _warn_of_training(name: str, module: Any, notify: Say) -> None:  # noqa: ANN401 - a module
-    parts = [str(part) for part, one in module.named_modules() if one.training]
-    if not parts:
-        return
+def _trained_layers(program: ExportedProgram) -> list[str]:
+    """Return the modules, or nodes, whose calls compute otherwise after ``eval()``."""
+    return list(
+        dict.fromkeys(
+            _module_of(node)
+            for node in program.graph.nodes
+            if node.op == "call_function" and _trains(node)
+        )
+    )
+
+
+def _trains(node: Any) -> bool:  # noqa: ANN401 - a node
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return False
+    values = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
+    training = values.get("train", values.get("training"))
+    probability = next((values[name] for name in ("p", "dropout") if name in values), 1.0)
+    return training is True and probability != 0
+
+
+def _module_of(node: Any) -> str:  # noqa: ANN401 - a node
+    stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+    return str(stack[-1]) if stack and stack[-1] else str(node.name)
+
+
+def _warn_of_training(name: str, module: Any, layers: list[str], notify: Say) -> None:  # noqa: ANN401 - a module
     code: Any = getattr(getattr(module.__class__, "forward", None), "__code__", None)
     file = code.co_filename if code is not None and is_users(code.co_filename) else ""
-    more = f" and {len(parts) - _MOST_PARTS:,} more" if len(parts) > _MOST_PARTS else ""
-    whole = "" if module.training else f"{', '.join(parts[:_MOST_PARTS])}{more} in "
+    more = f" and {len(layers) - _MOST_PARTS:,} more" if len(layers) > _MOST_PARTS else ""
+    what = (
+        f": dropout or batch norm trains in {', '.join(layers[:_MOST_PARTS])}{more}"
+        if layers
+        else ""
+    )
     text = (
-        f"{whole}the module of method {name} is in training mode: dropout and batch norm will"
-        " train; call .eval() before returning it"
+        f"the module of method {name} is in training mode{what}; call .eval() before returning it"
     )
     notify("warning", text=text, file=file, line=code.co_firstlineno if code and file else 0)
 
