@@ -13,7 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from schema.recipe.assignments import AssignmentError, assignment_error, parse_setting
+
 IN_FILE = ".py:"
+_OPTION = "option=value"
 
 
 class UnknownNameError(ValueError):
@@ -59,11 +62,13 @@ def parse_named(text: str, first: str = "") -> NamedObject:
         name, _, options = text.partition(":")
     values: dict[str, Any] = {}
     for place, part in enumerate(options.split(":") if options else ()):
-        key, equals, value = part.partition("=")
-        if first and place == 0 and part and not equals:
-            key, equals, value = first, "=", part
-        if not equals or not key.isidentifier():
-            raise UnknownNameError(f"{text}: expected option=value, found {part!r}")
+        setting = f"{first}={part}" if first and place == 0 and part and "=" not in part else part
+        try:
+            key, value = parse_setting(setting, _OPTION)
+            if not key.isidentifier():
+                raise assignment_error(setting, _OPTION, repr(key))
+        except AssignmentError as error:
+            raise UnknownNameError(f"{text}: {error}") from error
         values[key] = _value(value)
     return NamedObject(name, values)
 

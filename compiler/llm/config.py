@@ -14,6 +14,7 @@ import yaml
 from compiler.errors import CompileError
 from compiler.llm.compat.backends import BackendConfig, unavailable
 from schema.objects.codec import ContentError, from_json
+from schema.recipe.assignments import AssignmentError, parse_path
 
 NANO_GPT = "nano_gpt"
 _NEXT_SETTING = re.compile(r",(?=\s*\w+(?:\.\w+)+=)")
@@ -226,11 +227,11 @@ def config_of(
 
 def _set(groups: dict[str, Any], text: str, place: str) -> None:
     """Set the value of ``path=value`` in nested groups."""
-    path, equals, value = text.partition("=")
-    keys = path.split(".")
-    if not equals or len(keys) < 2 or not all(keys):
-        raise LlmConfigError(f"{text!r} is not GROUP.NAME=VALUE, as model.use_kv_cache=true")
-    at = groups
+    try:
+        keys, value = parse_path(text, "GROUP.NAME=VALUE as model.use_kv_cache=true", ".")
+    except AssignmentError as error:
+        raise LlmConfigError(str(error)) from error
+    path, at = ".".join(keys), groups
     for key in keys[:-1]:
         below = at.setdefault(key, {})
         if not isinstance(below, dict):

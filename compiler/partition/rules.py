@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from compiler.partition.reasons import operator_of, value_of
+from schema.recipe.assignments import split_pair
 from schema.recipe.patterns import name_fits, operator_pattern
 
 Node = torch.fx.Node
@@ -154,7 +155,7 @@ class PartitionRules:
         """Return the forced node and its partitioner, empty for any; None if not forced."""
         names = names_behind(node)
         for text in self.force_nodes:
-            requested, _, partitioner = text.partition("=")
+            requested, partitioner = split_pair(text)
             if fits_any(names, requested):
                 return requested, partitioner
         return None

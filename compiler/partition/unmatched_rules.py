@@ -16,6 +16,7 @@ from compiler.partition.rules import (
     op_pattern,
     operators_behind,
 )
+from schema.recipe.assignments import split_pair
 
 _NamesOf = Callable[[torch.fx.Node], list[str]]
 _KINDS: tuple[tuple[str, _NamesOf, tuple[str, ...]], ...] = (
@@ -77,7 +78,7 @@ def _dtypes_of(node: torch.fx.Node) -> frozenset[str]:
 def _pattern(kind: str, member: str, given: Any) -> str:  # noqa: ANN401 - an operator or a name
     if kind == "ops":
         return op_pattern(given)
-    return given.partition("=")[0] if member == "force_nodes" else given
+    return split_pair(given)[0] if member == "force_nodes" else given
 
 
 def _calls(program: ExportedProgram) -> Iterable[torch.fx.Node]:

@@ -14,6 +14,7 @@ from inspector.recipes.options import FieldNames
 from inspector.tables.verdicts import known_verdicts
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
+from schema.recipe.assignments import split_pair
 from schema.recipe.patterns import name_fits, operator_pattern
 
 _MARKED = (
@@ -72,7 +73,7 @@ def _named_edits(old: CompileJob, new: CompileJob) -> Iterator[_NamedEdit]:
 
 
 def _pattern(one: FormField, text: str) -> str:
-    name = text.rpartition("=")[0] if one.pair else text.partition("=")[0]
+    name = split_pair(text, last=one.pair)[0]
     return operator_pattern(name) if one.names is FieldNames.OPERATOR else name
 
 

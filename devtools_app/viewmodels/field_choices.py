@@ -17,6 +17,7 @@ from inspector.toolchain.listing import own_partitioners, stock_partitioners, ve
 from inspector.toolchain.table import toolchain_named
 from schema.dtypes.scalar_type import BY_NAME
 from schema.graph import NodeKind
+from schema.recipe.assignments import split_pair
 from schema.recipe.passes import recipe_passes
 from schema.recipe.planners import PLANNERS
 
@@ -163,9 +164,9 @@ def names_for(one: FormField, path: str) -> tuple[str, ...]:
 def split_value(one: FormField, text: str) -> tuple[str, str]:
     """Return name and value of an entry of a list; the value is empty where it has none."""
     if one.names in (FieldNames.SETTING, FieldNames.EDGE_SETTING):
-        name, _, value = text.partition("=")
+        name, value = split_pair(text)
     elif one.pair:
-        name, _, value = text.rpartition("=")
+        name, value = split_pair(text, last=True)
     elif one.names is FieldNames.PARTITIONER:
         start = text.index(".py:") + len(".py:") if in_file(text) else 0
         name, _, value = text[start:].partition(":")

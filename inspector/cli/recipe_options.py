@@ -20,11 +20,12 @@ from inspector.recipes.compile_job import (
 )
 from inspector.recipes.edits import moved_up
 from inspector.recipes.emission import in_file
-from inspector.recipes.options import AssignmentError, Option, option_of, parse_assignment
+from inspector.recipes.options import Option, option_of
 from inspector.roofline.call_costs import DEVICE, STOCK, THIS, CallCosts, known_costs
 from inspector.toolchain.table import toolchain_named
 from schema.errors import Issue, Severity
 from schema.objects.plural import plural
+from schema.recipe.assignments import AssignmentError, parse_assignment
 from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")

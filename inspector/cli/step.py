@@ -27,6 +27,9 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.tables.steps import node_table, value_table, with_recorded
 from schema.files.vendor_models import is_vendor_model
+from schema.recipe.assignments import AssignmentError, assignment_error, parse_setting
+
+_REPLACEMENT = "ID=zeros, ID=ones, ID=NUMBER or ID=FILE.pt"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -91,9 +94,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _replacement(text: str) -> tuple[int, str]:
-    ident, equals, what = text.partition("=")
-    if not equals or not what or not ident.isascii() or not ident.isdigit() or len(ident) > 9:
-        raise ArgumentTypeError(f"expected ID=zeros, ones, a number or a file, found {text!r}")
+    try:
+        ident, what = parse_setting(text, _REPLACEMENT)
+        if not what or not ident.isascii() or not ident.isdigit() or len(ident) > 9:
+            raise assignment_error(
+                text, _REPLACEMENT, repr(ident) if what else "nothing behind '='"
+            )
+    except AssignmentError as error:
+        raise ArgumentTypeError(str(error)) from error
     return int(ident), what
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schema.backends import BACKENDS, Backend
+from schema.recipe.assignments import AssignmentError, assignment_error, parse_path
+
+_FORM = "NAME:OPTION=VALUE"
 
 
 class BackendOptionError(ValueError):
@@ -24,11 +27,13 @@ def options_by_backend(words: Iterable[str]) -> dict[str, dict[str, str]]:
     known = with_options()
     found: dict[str, dict[str, str]] = {one.id: {} for one in known}
     for word in words:
-        name, _, setting = word.partition(":")
-        option, _, value = setting.partition("=")
-        if not (name and option and value):
-            raise BackendOptionError(f"{word!r} is not NAME:OPTION=VALUE")
-        found[_backend(name, known).id][option] = value
+        try:
+            (name, *option), value = parse_path(word, _FORM, ":")
+            if not value:
+                raise assignment_error(word, _FORM, "no VALUE")
+        except AssignmentError as error:
+            raise BackendOptionError(str(error)) from error
+        found[_backend(name, known).id][":".join(option)] = value
     return found
 
 

@@ -21,6 +21,7 @@ from inspector.recipes.compile_job import (
 from schema.backends import BACKENDS
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.objects.plural import plural
+from schema.recipe.assignments import split_pair
 from schema.vendors.names import partitioner_class
 
 SMALLEST_PLAN = "the smallest of all plans"  # the planner of recipes that name none
@@ -204,7 +205,7 @@ def _with(given: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without(given: Sequence[str], less: Sequence[str]) -> tuple[str, ...]:
-    return tuple(one for one in given if one.partition("=")[0] not in less)
+    return tuple(one for one in given if split_pair(one)[0] not in less)
 
 
 def _nodes(target: EditTarget) -> tuple[str, ...]:
@@ -338,7 +339,7 @@ def _part(target: EditTarget) -> str:
 
 
 def _chosen(given: Sequence[str], names: Sequence[str], word: str) -> tuple[str, ...]:
-    kept = [text for text in given if text.rpartition("=")[0] not in names]
+    kept = [text for text in given if split_pair(text, last=True)[0] not in names]
     return (*kept, *(f"{name}={word}" for name in names)) if word else tuple(kept)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inspector.recipes.options import AssignmentError, parse_setting
+from schema.recipe.assignments import AssignmentError, parse_setting
 from schema.recipe.passes import recipe_passes
 
 PLANNING: Mapping[str, type] = {
@@ -87,7 +87,7 @@ def edge_config_of(words: Iterable[str]) -> dict[str, Any]:
 
 def _setting(text: str, names: Mapping[str, type], where: str) -> tuple[str, str]:
     try:
-        return parse_setting(text, names, where)
+        return parse_setting(text, f"NAME=VALUE of {where}", names)
     except AssignmentError as error:
         raise WordError(str(error)) from error
 

@@ -22,10 +22,10 @@ from inspector.recipes.compile_job import (
 )
 from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, file_of, in_file
-from inspector.recipes.options import parse_assignment
 from inspector.recipes.python_file import FileNames, missing_import, names_in
 from inspector.recipes.source import SourceKind
 from schema.dtypes.scalar_type import BY_NAME
+from schema.recipe.assignments import parse_assignment
 from schema.recipe.planners import PLANNERS
 from schema.vendors.names import (
     flow_vendor,

@@ -5,7 +5,6 @@ It is data instead of docstrings, so that ``python -OO`` keeps the help.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import Field, dataclass, field
 from enum import Enum
 from typing import Any
@@ -107,45 +106,3 @@ def option(  # noqa: PLR0913 - as many as an Option has
 def option_of(one: Field[Any]) -> Option | None:
     """Return the metadata of a field, None for a nested part."""
     return one.metadata.get(_KEY)
-
-
-class AssignmentError(ValueError):
-    """A string that is not ``NAME=VALUE``; the message has the expected form."""
-
-
-def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tuple[str, str]:
-    """Return name and value of a string ``NAME=VALUE``.
-
-    Args:
-        text: the name may contain equals signs, the value only if it is one of the allowed
-        what: placeholder of the value, as ``MODE``
-        values: allowed values; empty for any
-
-    Raises: AssignmentError
-    """
-    name, _, value = text.rpartition("=")
-    known = [one for one in values if text.endswith(f"={one}")]
-    if known:
-        value = max(known, key=len)
-        name = text[: -len(value) - 1]
-    if not name or (values and value not in values):
-        more = f"; {what} is one of {', '.join(values)}" if values else ""
-        raise AssignmentError(f"{text!r} is not NAME={what}{more}")
-    return name, value
-
-
-def parse_setting(text: str, names: Collection[str], where: str) -> tuple[str, str]:
-    """Return name and value of a setting with a known name.
-
-    Args:
-        text: the value may contain equals signs, the name must not
-        names: allowed names
-        where: they belong to, as ``the backend config``
-
-    Raises: AssignmentError
-    """
-    name, equals, value = text.partition("=")
-    if not equals or name not in names:
-        words = ", ".join(names)
-        raise AssignmentError(f"{text!r} is not NAME=VALUE of {where}; available: {words}")
-    return name, value

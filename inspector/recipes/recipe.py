@@ -13,9 +13,10 @@ from inspector.recipes.compile_job import (
     CompileJob,
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
-from inspector.recipes.options import AssignmentError, option_of, parse_assignment
+from inspector.recipes.options import option_of
 from inspector.recipes.paths import placed
 from schema.objects.codec import ContentError, from_json, shown, to_json
+from schema.recipe.assignments import AssignmentError, parse_assignment
 
 RECIPE = "recipe.json"
 VERSION = 1

@@ -14,6 +14,7 @@ from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
+from schema.recipe.assignments import split_pair
 
 _FLOAT, _ALL = "nothing quantized", "the recipe"
 _EXACT = "done, exact"  # which has no ratio of signal to noise
@@ -56,7 +57,7 @@ def module_of(point: PointResult) -> str:
     """Return the only module that a point quantizes, empty for others."""
     modules: list[str] = list(point.changes.get(MODULES) or ())
     alone = point.changes.get(MODE) == NOT_QUANTIZED and len(modules) == 1
-    return modules[0].rpartition("=")[0] if alone else ""
+    return split_pair(modules[0], last=True)[0] if alone else ""
 
 
 def _order(point: PointResult) -> tuple[int, float]:

@@ -17,9 +17,9 @@ from inspector.recipes.compile_job import (
     Rules,
 )
 from inspector.recipes.emission import config_of, edge_config_of, in_file
-from inspector.recipes.options import parse_assignment
 from inspector.recipes.source import Source, SourceKind
 from inspector.toolchain.table import toolchain_named
+from schema.recipe.assignments import parse_assignment, split_pair
 
 _HEAD = '''"""Compiles a program by its recipe: the same one, byte for byte.
 
@@ -165,8 +165,7 @@ def _quantization_lines(how: Quantization) -> Iterator[str]:
 
 def _pair(text: str) -> tuple[str, str]:
     """Return name and value of a setting that may be malformed: scripts exist for any recipe."""
-    name, _, value = text.rpartition("=")
-    return name, value
+    return split_pair(text, last=True)
 
 
 def _precision(how: Precision) -> Iterator[str]:

@@ -35,13 +35,13 @@ from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.recipes.job_checks import first_problem
-from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.recipes.source import SourceKind
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import partitioner_of
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.recipe.assignments import AssignmentError, parse_assignment, split_pair
 
 
 def known_names() -> dict[str, list[str]]:
@@ -207,7 +207,7 @@ def sentences_of_rules(
         if not (rule == "deny_nodes" and fits_any(parts, name))  # it was decomposed
     ]
     for text in job.rules.force_nodes:
-        node, _, partitioner = text.partition("=")
+        node, partitioner = split_pair(text)
         if partitioner and not any(means(one, partitioner) for one in job.partitioners):
             found.append(
                 f"--force-node {text}: unknown partitioner {partitioner}, so {node} is not forced"

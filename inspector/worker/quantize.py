@@ -22,12 +22,12 @@ from compiler.quantize.program import (
 from compiler.quantize.quiet_imports import import_quietly
 from compiler.quantize.weights import WeightModes, quantize_weights
 from inspector.recipes.compile_job import OVERRIDES, Quantization
-from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import QuantizerElsewhere
 from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
+from schema.recipe.assignments import AssignmentError, parse_assignment
 from schema.vendors.names import quantizer_vendor
 
 

@@ -286,7 +286,7 @@ def test_dialog_refuses_what_cannot_be_quantized_so(dialog, tmp_path) -> None:
     missing = quantized(mode="static", calibration=str(tmp_path / "none.pt"))
     assert missing.problem() == f"{tmp_path / 'none.pt'}: file not found."
     wrong = quantized(mode="static", modules=("blocks.0",))
-    assert "'blocks.0' is not NAME=MODE" in wrong.problem()
+    assert "'blocks.0': expected NAME=MODE, found no '='" in wrong.problem()
     assert quantized(calibration=str(tmp_path / "none.pt")).problem() == ""
 
 

@@ -42,7 +42,7 @@ def test_options_are_of_programs_whose_backend_has_some() -> None:
 
 def test_wrong_options_are_a_sentence_where_they_matter() -> None:
     one, other = runnable("A", load_session([VENDOR])), runnable("A", load_session([PORTABLE]))
-    assert RunForm(options="f32").problem(one) == "'f32' is not NAME:OPTION=VALUE."
+    assert RunForm(options="f32").problem(one) == "'f32': expected NAME:OPTION=VALUE, found no '='."
     assert RunForm(options="f32").problem(other) == ""
     assert RunForm(options=WORD).problem(one) == ""
 
@@ -69,7 +69,7 @@ def test_panel_takes_options_by_keyboard_and_runs_with_them(
     assert field.placeholderText() == WORD
     field.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.keyClicks(field, "openvino:precision")
-    assert view.problem == "'openvino:precision' is not NAME:OPTION=VALUE."
+    assert view.problem == ("'openvino:precision': expected NAME:OPTION=VALUE, found no '='.")
     qtbot.keyClicks(field, "=f32")
     assert view.problem == ""
     started: list[object] = []

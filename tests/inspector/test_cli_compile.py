@@ -76,7 +76,10 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
         (["--min-nodes", "2"], "rules for partitioners need a --partitioner"),
         (["--min-nodes", "0"], "expected an integer of at least 1"),
         (["--per-tensor"], "options about quantization need --quantize MODE"),
-        (["--quantize", "static", "--quantize-op", "aten.mm"], "'aten.mm' is not NAME=MODE"),
+        (
+            ["--quantize", "static", "--quantize-op", "aten.mm"],
+            "'aten.mm': expected NAME=MODE, found no '='; available: static",
+        ),
         (["--timeout", "soon"], "expected seconds"),
         (["--memory-planner", "best"], "unknown memory planner 'best'; available: naive"),
         (["--partitioner", "nobody"], "unknown partitioner 'nobody'"),

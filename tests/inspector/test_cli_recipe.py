@@ -135,11 +135,17 @@ def test_script_of_every_change_makes_the_same_program(
     ("options", "words"),
     [
         (("--move-up", "other"), "unknown partitioner 'other' to move up; available: none"),
-        (("--precision-op", "aten.sin"), "'aten.sin' is not NAME=TYPE; TYPE is one of float16"),
-        (("--precision-node", "a=int8"), "'a=int8' is not NAME=TYPE"),
+        (
+            ("--precision-op", "aten.sin"),
+            "'aten.sin': expected NAME=TYPE, found no '='; available: float16",
+        ),
+        (("--precision-node", "a=int8"), "'a=int8': expected NAME=TYPE, found 'int8'"),
         (("--pass", "nonsense"), "unknown pass 'nonsense'; available: constant_folding, "),
-        (("--backend-config", "alignment"), "'alignment' is not NAME=VALUE of the backend config"),
-        (("--backend-config", "passes=1"), "'passes=1' is not NAME=VALUE of the backend config"),
+        (
+            ("--backend-config", "alignment"),
+            "'alignment': expected NAME=VALUE of the backend config",
+        ),
+        (("--backend-config", "passes=1"), "'passes=1': expected NAME=VALUE of the backend config"),
         (("--backend-config", "joint_arena=1"), "'joint_arena=1': expected true or false"),
         (("--backend-config", "alignment=x"), "'alignment=x': expected an integer of bytes"),
         (("--deny-rule", "AddConfig"), "rules for partitioners need a --partitioner"),

@@ -160,7 +160,7 @@ def test_parts_that_cannot_be_used_are_refused_in_a_sentence(
     ("options", "words"),
     [
         (("--pass", "nothing"), "unknown pass 'nothing'"),
-        (("--edge-config", "colour=1"), "is not NAME=VALUE of the edge config"),
+        (("--edge-config", "colour=1"), "expected NAME=VALUE of the edge config, found 'colour'"),
         (("--edge-config", "preserve_ops=linear"), "expected operators as aten.linear.default"),
         (("--edge-config", "_skip_dim_order=maybe"), "expected true or false"),
         (("--quantizer", "static"), "expected file.py:NAME"),

@@ -138,7 +138,10 @@ def _job(**changes: Any) -> dict[str, Any]:
             "mode: expected static, dynamic, weight-only, none, 8da4w, ",
         ),
         (_job(passes=["faster"]), "r.json: job.passes: unknown pass 'faster'; available: const"),
-        (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is not NAME=VALUE"),
+        (
+            _job(backend_config=["alignment"]),
+            "job.backend_config: 'alignment': expected NAME=VALUE of",
+        ),
         (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected an integer of bytes"),
         (
             _job(backend_config=["alignment=0000000000019999999999"]),

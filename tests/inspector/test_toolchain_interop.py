@@ -306,7 +306,7 @@ def test_options_that_are_words_and_quantization_reach_the_stock_tool(
             {"partitioners": ("xnnpak",)},
             "unknown partitioner 'xnnpak' in this executorch; did you mean",
         ),
-        ({"partitioners": ("xnnpack:nothing",)}, "expected option=value, found 'nothing'"),
+        ({"partitioners": ("xnnpack:nothing",)}, "'nothing': expected option=value, found no '='"),
         (
             {"partitioners": ("openvino",)},
             "openvino is not available here: the module openvino is not installed",

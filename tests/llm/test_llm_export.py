@@ -122,7 +122,7 @@ def test_settings_change_a_file(tmp_path: Path) -> None:
     assert found.export.max_seq_length == 64
     assert found.model.local_global_attention == (0, 16)
     assert found.base.checkpoint == str(tmp_path / "weights")
-    with pytest.raises(LlmConfigError, match=r"is not GROUP\.NAME=VALUE"):
+    with pytest.raises(LlmConfigError, match=r"expected GROUP\.NAME=VALUE"):
         read_config(path, ("max_seq_length",))
 
 

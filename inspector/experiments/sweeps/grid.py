@@ -15,8 +15,10 @@ from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.paths import placed
 from inspector.recipes.recipe import LARGEST, VERSION, RecipeError, parse_recipe
 from schema.objects.codec import to_json
+from schema.recipe.assignments import AssignmentError, parse_setting
 
 MOST_POINTS = 10_000
+_AXIS = "FIELD=VALUE,VALUE… as in rules.min_nodes=1,5"
 _KEY_LETTERS = 12
 _OPEN, _CLOSE, _QUOTES = "([{", ")]}", "\"'"
 _WORDS: Mapping[str, object] = {"true": True, "false": False, "none": None, "null": None}
@@ -78,10 +80,11 @@ def parse_grid(texts: Sequence[str]) -> Grid:
     """
     axes: dict[str, list[Any]] = {}
     for text in texts:
-        field, equals, values = text.partition("=")
+        try:
+            field, values = parse_setting(text.strip(), _AXIS)
+        except AssignmentError as error:
+            raise GridError(str(error)) from error
         field = field.strip()
-        if not equals or not field:
-            raise GridError(f"{text!r}: expected FIELD=VALUE,VALUE… as in rules.min_nodes=1,5")
         if field in axes:
             raise GridError(f"{text!r}: {field} is given twice; list all its values in one axis")
         axes[field] = _values(field, values, text)

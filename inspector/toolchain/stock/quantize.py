@@ -13,10 +13,10 @@ from torch.export import Dim
 from torch.utils import _pytree
 
 from compiler.backends.vendors.create import VendorError, create_quantizer_of
-from inspector.recipes.options import parse_assignment
 from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
 from inspector.toolchain.stock.package import StockError, part_or_none
 from inspector.worker.exporter import redirect_logs
+from schema.recipe.assignments import parse_assignment
 from schema.vendors.names import quantizer_vendor
 
 _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
