@@ -239,18 +239,21 @@ def _trained_layers(program: ExportedProgram) -> list[str]:
 
 
 def _trains(node: Any) -> bool:  # noqa: ANN401 - a node
-    schema = getattr(node.target, "_schema", None)
+    schema: Any = getattr(node.target, "_schema", None)
     if schema is None:
         return False
-    values = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
+    values: dict[str, Any] = (
+        dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
+    )
     training = values.get("train", values.get("training"))
     probability = next((values[name] for name in ("p", "dropout") if name in values), 1.0)
     return training is True and probability != 0
 
 
 def _module_of(node: Any) -> str:  # noqa: ANN401 - a node
-    stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
-    return str(stack[-1]) if stack and stack[-1] else str(node.name)
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    innermost = next((path for path, _ in reversed(stack.values())), "")
+    return innermost or str(node.name)
 
 
 def _warn_of_training(name: str, module: Any, layers: list[str], notify: Say) -> None:  # noqa: ANN401 - a module
