@@ -93,6 +93,17 @@ class Cached(nn.Module):
         return torch.tanh(self.cache[places]) * 2 + x, self.cache.sum(0)
 
 
+class Mixed(nn.Module):
+    """A layer whose ends are delegated, and whose middle is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.last(self.norm(self.first(x).roll(1, 1)).flip(0)) + x
+
+
 class Branches(nn.Module):
     """A branch between stretches of sizes that change."""
 
@@ -186,6 +197,24 @@ def test_every_size_gives_the_bits_of_single_calls(name: str, delegated: bool) -
             torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-6)
     assert bool(graphs_of(graphs)) == (name != "branches")
     assert failures_of(graphs) == 0
+
+
+@pytest.mark.parametrize("delegated", [False, True])
+def test_layers_of_one_form_share_their_graphs(delegated: bool) -> None:
+    torch.manual_seed(0)
+    program = torch.export.export(
+        nn.Sequential(*(Mixed() for _ in range(3))).eval(),
+        (torch.randn(6, 8),),
+        dynamic_shapes=({0: ROWS},),
+    )
+    partitioner = [XnnpackPartitioner()] if delegated else []
+    edge = to_edge_transform_and_lower(program, partitioner=partitioner)
+    method = method_of(bytes(edge.to_executorch().buffer))
+    for rows in (3, 5, 4, 7, 3):
+        method.execute([torch.randn(rows, 8)])
+    found = [one.function for one in method._runner.plan.fused.calls if isinstance(one, Stretch)]
+    assert (len(found) >= 3) == delegated
+    assert len({id(one) for one in found}) <= max(1, len(found) // 2)
 
 
 @pytest.mark.interop

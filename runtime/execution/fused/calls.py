@@ -12,7 +12,7 @@ from runtime.errors import ErrorCode, ExecutionError
 from runtime.execution.binding import Call
 from runtime.execution.fused.dataflow import TensorUse
 from runtime.memory.slots import TensorShapeDynamism, TensorSlot
-from runtime.program.values import ValueTable
+from runtime.program.values import Boxed, ValueTable
 
 _EMPTY: dict[torch.dtype, torch.Tensor] = {}
 
@@ -114,6 +114,37 @@ def _view(table: ValueTable, source: int, size: int, out: TensorSlot) -> None:
             ErrorCode.InvalidArgument, "dtype or rank of the view differ from its plan"
         )
     out.tensor.data = viewed
+
+
+def view_in_memory(
+    items: Sequence[Any],
+    sizes: Boxed,
+    tensors: tuple[torch.Tensor, torch.Tensor],
+    otherwise: Call,
+) -> Call:
+    """Return the call of `et_view` of a tensor with its dimensions in order in memory.
+
+    Args:
+        items: the values
+        sizes: of the view
+        tensors: the tensor, and the view
+        otherwise: the call that checks everything, for sizes that do not fit
+    """
+    return partial(point_view, items, sizes.items, *tensors, otherwise)
+
+
+def point_view(
+    items: Sequence[Any],
+    indices: Sequence[int],
+    source: torch.Tensor,
+    view: torch.Tensor,
+    otherwise: Call,
+) -> None:
+    """Point a tensor at the memory of another one, in other sizes."""
+    try:
+        view.data = source.view([items[index] for index in indices])
+    except (RuntimeError, TypeError):
+        otherwise()
 
 
 def release(tensors: Sequence[torch.Tensor]) -> Call:

@@ -79,6 +79,7 @@ class Dataflow:
                 self.tensors[number] = TensorUse(number, slot, alias_of=number)
         self._inputs, self._outputs = self._all(plan.inputs), set(self._all(plan.outputs))
         self.results = frozenset(_flat(table, plan.outputs))
+        self._ranges: dict[int, Range | None] = {}
         self._events: dict[int, list[tuple[int, int, int]]] = {}
         self._views: list[tuple[TensorUse, TensorUse]] = []
         self.is_sound = self._collect_uses() and self._find_aliases() and self._do_not_overlap()
@@ -172,6 +173,11 @@ class Dataflow:
 
     def range_of(self, tensor: TensorUse) -> Range | None:
         """Return the planned memory of a tensor, None if it is not planned."""
+        if tensor.index not in self._ranges:
+            self._ranges[tensor.index] = self._range_of(tensor)
+        return self._ranges[tensor.index]
+
+    def _range_of(self, tensor: TensorUse) -> Range | None:
         value = self._plan.values[tensor.index].val
         info = value.allocation_info if isinstance(value, m.Tensor) else None
         size = tensor.slot.capacity * tensor.slot.tensor.element_size()

@@ -22,6 +22,7 @@ from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
 from runtime.memory.release import release_idle_pages
 from runtime.program.values import Boxed, ValueTable
+from schema.objects.cyclic_gc import gc_suspended
 
 _FOLDED_BYTES = 16 << 20  # of folded results, which need memory in addition to the planned buffers
 
@@ -65,6 +66,7 @@ class FusedRun:
         self.calls.append(call)
         self.places.append(place)
 
+    @gc_suspended()
     def record(self, notice: Callable[[int], None]) -> None:
         """Run the calls, and let graphs stand for stretches of them from the next run on.
 
@@ -182,9 +184,12 @@ class Planner:
 
     def _unfused(self, place: int, instruction: BoundInstruction) -> None:
         bound = instruction.bound
-        if bound is not None and bound.kernel.name == VIEW and self._without_call(place, bound):
-            return
-        self._run.add(place, self._without_unread(instruction))
+        call = self._without_unread(instruction)
+        if bound is not None and bound.kernel.name == VIEW:
+            if self._without_call(place, bound):
+                return
+            call = self._view_in_memory(bound, call)
+        self._run.add(place, call)
         if bound is not None:
             self._plain.update(self._outs(bound))
 
@@ -221,6 +226,14 @@ class Planner:
     def _without_call(self, place: int, bound: BoundKernel) -> bool:
         """Return whether the plan needs no further call of `et_view`."""
         return self._view(place, bound) or self._is_settled(bound)
+
+    def _view_in_memory(self, bound: BoundKernel, checked: Call) -> Call:
+        """Return the call of `et_view` of a tensor that is where the plan has it."""
+        source, view = (self._flow.tensors[index].slot for index in (bound.args[0], bound.args[-1]))
+        sizes = self._table.items[bound.args[1]]
+        if not (source.in_order and view.in_order and isinstance(sizes, Boxed)):
+            return checked
+        return calls.view_in_memory(self._table.items, sizes, (source.tensor, view.tensor), checked)
 
     def _is_settled(self, bound: BoundKernel) -> bool:
         """Return whether `et_view` has done in the first run all that it ever does."""

@@ -14,6 +14,8 @@ from typing import Any, cast
 import torch
 from torch._ops import OpOverload
 
+from runtime.execution.fused.graph_form import GraphForm, Kind, UnscriptableError, kind_of
+
 Tensor = torch.Tensor
 _torch: Any = torch
 _c: Any = _torch._C
@@ -32,11 +34,6 @@ _REFUSED_TAGS = frozenset(
 
 
 _UNLIMITED = (1 << 63) - 1
-_KINDS = {int: "IntType", float: "FloatType", bool: "BoolType"}
-
-
-class UnscriptableError(Exception):
-    """An operator call that a graph cannot repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,62 +79,52 @@ def has_scripts() -> bool:
 
 @dataclass(slots=True)
 class ScriptWriter:
-    """Writes a graph.
+    """Writes a graph; values of the graph are their numbers.
 
     Attributes:
         inputs: tensors of other owners, which the graph gets at each run
-        written: those of them that operators write to
-        read: those of them that operators read before they write to them
+        given: scalars that the graph gets before them
+        written: those of the inputs that operators write to
+        read: those of the inputs that operators read before they write to them
         limits: largest value of each integer that the graph returns
     """
 
     inputs: list[Tensor] = field(default_factory=list[Tensor])
+    given: list[ChangingScalar] = field(default_factory=list[ChangingScalar])
     written: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     read: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     limits: list[int] = field(default_factory=list[int])
-    _returned: list[Any] = field(default_factory=list[Any])
-    _scalars: dict[int, Any] = field(default_factory=dict[int, Any])
-    _graph: Any = field(default_factory=lambda: _c.Graph())
-    _values: dict[int, Any] = field(default_factory=dict[int, Any])
+    _returned: list[int] = field(default_factory=list[int])
+    _scalars: dict[int, int] = field(default_factory=dict[int, int])
+    _form: GraphForm = field(default_factory=GraphForm)
+    _values: dict[int, int] = field(default_factory=dict[int, int])
     _given: set[int] = field(default_factory=set[int])
     _held: list[Any] = field(default_factory=list[Any])
-    _constants: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def value(self, tensor: Tensor) -> Any:  # noqa: ANN401 - a value of the graph
+    def value(self, tensor: Tensor) -> int:
         """Return the current value of a tensor; one that is unknown becomes an input."""
         found = self._values.get(id(tensor))
         if found is None:
-            found = self._values[id(tensor)] = self._graph.addInput()
-            found.setType(_c.TensorType.get())
+            found = self._values[id(tensor)] = self._form.input(Tensor)
             self.inputs.append(tensor)
             self._given.add(id(tensor))
         return found
 
     def point(self, tensor: Tensor, contents: Tensor) -> None:
         """Bind a tensor to the contents of another one."""
-        self._values[id(tensor)] = self.value(contents)
-        self._given.discard(id(tensor))
-        self._held.append(tensor)
+        self.bind(tensor, self.value(contents))
 
     def share(self, tensor: Tensor) -> None:
         """Point a tensor of another owner at its value, for whoever reads it afterwards."""
         value = self._values.pop(id(tensor))
-        node = self._graph.create("aten::set_", [self.value(tensor), value], 1)
-        self._graph.insertNode(node)
-        node.output().setType(_c.TensorType.get())
+        self.call("aten::set_.source_Tensor", [self.value(tensor), value], Tensor)
         self.written[id(tensor)] = tensor
 
-    def accept(self, scalars: Sequence[ChangingScalar]) -> None:
-        """Let scalars be the first inputs of the graph."""
-        for symbol in scalars:
-            value = self._scalars[symbol.index] = self._graph.addInput()
-            value.setType(_type_of(symbol.kind))
-
-    def define(self, index: int, value: Any) -> None:  # noqa: ANN401 - a value of the graph
+    def define(self, index: int, value: int) -> None:
         """Bind a scalar to a value of the graph."""
         self._scalars[index] = value
 
-    def scalar(self, index: int) -> Any:  # noqa: ANN401 - a value of the graph
+    def scalar(self, index: int) -> int:
         """Return the current value of a scalar.
 
         Raises: UnscriptableError if it has none
@@ -146,23 +133,23 @@ class ScriptWriter:
             raise UnscriptableError(f"scalar {index} is not known")
         return self._scalars[index]
 
-    def give_back(self, integer: Any, limit: int) -> None:  # noqa: ANN401 - a value of the graph
+    def give_back(self, integer: int, limit: int) -> None:
         """Let the graph return an integer that has a limit."""
         self._returned.append(integer)
         self.limits.append(limit)
 
-    def give_first(self, integers: Sequence[Any]) -> None:
+    def give_first(self, integers: Sequence[int]) -> None:
         """Let the graph return integers before all others, without limits."""
         self._returned[:0] = integers
         self.limits[:0] = [_UNLIMITED] * len(integers)
 
-    def bind(self, tensor: Tensor, value: Any) -> None:  # noqa: ANN401 - a value of the graph
+    def bind(self, tensor: Tensor, value: int) -> None:
         """Bind a tensor to a value of the graph."""
         self._values[id(tensor)] = value
         self._given.discard(id(tensor))
         self._held.append(tensor)
 
-    def target(self, tensor: Tensor) -> Any:  # noqa: ANN401 - a value of the graph
+    def target(self, tensor: Tensor) -> int:
         """Return the value of a tensor that is written to."""
         found = self.value(tensor)
         if id(tensor) not in self._given:
@@ -170,7 +157,7 @@ class ScriptWriter:
         self.written[id(tensor)] = tensor
         return found
 
-    def call(self, name: str, given: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401
+    def call(self, name: str, given: Sequence[int], kind: type) -> int:
         """Write an operator with one result, and return that.
 
         Args:
@@ -180,12 +167,7 @@ class ScriptWriter:
 
         Raises: UnscriptableError
         """
-        node = self._graph.create(name.partition(".")[0], list(given), 1)
-        node.output().setType(_type_of(kind))
-        self._graph.insertNode(node)
-        if not node.schema().startswith(f"{name}("):
-            raise UnscriptableError(f"{name} is read as {node.schema()}")
-        return node.output()
+        return self._form.operator(name, name.partition(".")[0], given, [kind_of(kind)])[0]
 
     def step(self, step: OperatorStep) -> None:
         """Write an operator that was called.
@@ -196,7 +178,7 @@ class ScriptWriter:
 
     def results(
         self, operator: OpOverload, args: Sequence[Any], named: dict[str, Any]
-    ) -> list[Any]:
+    ) -> Sequence[int]:
         """Write an operator, and return its results.
 
         Raises: UnscriptableError
@@ -204,26 +186,18 @@ class ScriptWriter:
         known = _signature(operator)
         if known.is_refused:
             raise UnscriptableError(known.name)
-        pairs = _arguments(known, args, named)
-        given = [self._argument(*one) for one in pairs]
-        node = self._graph.create(known.name, given, len(known.returns))
-        outputs = list(node.outputs())
-        for value, kind in zip(outputs, known.returns, strict=True):
-            value.setType(kind)
-        self._graph.insertNode(node)
-        if node.schema() != known.text:
-            raise UnscriptableError(f"{known.text} is read as {node.schema()}")
-        return outputs
+        given = [self._argument(arg, value) for arg, value in _arguments(known, args, named)]
+        return self._form.operator(known.text, known.name, given, known.returns)
 
-    def _argument(self, arg: _Argument, value: Any) -> Any:  # noqa: ANN401 - any argument
+    def _argument(self, arg: _Argument, value: Any) -> int:  # noqa: ANN401 - any argument
         kind = arg.kind
-        if isinstance(value, ChangingScalar):
-            return self._symbol(value, kind)
         if isinstance(value, Tensor):
             found = self.value(value)
             if id(value) in self._given:
                 self._note(value, written=arg.is_written, is_out=arg.is_out)
             return found
+        if isinstance(value, ChangingScalar):
+            return self._symbol(value, kind)
         if isinstance(value, list | tuple):
             items = cast("Sequence[Any]", value)
             if any(isinstance(item, ChangingScalar) for item in items):
@@ -234,28 +208,32 @@ class ScriptWriter:
             value = float(value)
         return self.constant(value)
 
-    def number(self, value: Any) -> Any:  # noqa: ANN401 - a value of the graph
+    def number(self, value: Any) -> int:  # noqa: ANN401 - a scalar or a symbol
         """Return the value of a scalar, be it a constant or one that changes.
 
-        Raises: UnscriptableError if a scalar that changes has none
+        One that the graph does not compute becomes an input.
         """
-        return (
-            self.scalar(value.index) if isinstance(value, ChangingScalar) else self.constant(value)
-        )
+        if not isinstance(value, ChangingScalar):
+            return self.constant(value)
+        found = self._scalars.get(value.index)
+        if found is None:
+            found = self._scalars[value.index] = self._form.input(value.kind)
+            self.given.append(value)
+        return found
 
-    def _symbol(self, symbol: ChangingScalar, kind: str) -> Any:  # noqa: ANN401 - a value of the graph
-        found = self.scalar(symbol.index)
+    def _symbol(self, symbol: ChangingScalar, kind: str) -> int:
+        found = self.number(symbol)
         if "float" in kind and symbol.kind is int:
             return self.call("aten::Float.int", [found], float)
         return found
 
-    def listed(self, integers: Sequence[Any]) -> Any:  # noqa: ANN401 - a value of the graph
+    def listed(self, integers: Sequence[int]) -> int:
         """Return a list of integers of the graph."""
-        return self._constructed(integers, _c.ListType(_c.IntType.get()))
+        return self._form.constructed(integers, kind_of(list))
 
-    def integers(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 - a value of the graph
+    def integers(self, items: Sequence[Any]) -> int:
         """Return a list of integers, some of which may be symbols."""
-        values: list[Any] = []
+        values: list[int] = []
         for item in items:
             kind = item.kind if isinstance(item, ChangingScalar) else type(item)
             if kind is not int:
@@ -263,27 +241,21 @@ class ScriptWriter:
             values.append(self.number(item))
         return self.listed(values)
 
-    def _constructed(self, values: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401
-        node = self._graph.create("prim::ListConstruct", list(values), 1)
-        self._graph.insertNode(node)
-        node.output().setType(kind)
-        return node.output()
-
     def _note(self, tensor: Tensor, *, written: bool, is_out: bool) -> None:
         if not is_out and id(tensor) not in self.written:
             self.read[id(tensor)] = tensor
         if written:
             self.written[id(tensor)] = tensor
 
-    def _list(self, items: Sequence[Any], kind: Any) -> Any:  # noqa: ANN401
+    def _list(self, items: Sequence[Any], kind: Any) -> int:  # noqa: ANN401 - a type of torch
         if isinstance(kind, _c.OptionalType):
             kind = kind.getElementType()
         if not isinstance(kind, _c.ListType):
             raise UnscriptableError(f"a list as {kind}")
         values = [self.constant(None) if item is None else self.operand(item) for item in items]
-        return self._constructed(values, kind)
+        return self._form.constructed(values, (str(kind), kind))
 
-    def operand(self, tensor: Any) -> Any:  # noqa: ANN401
+    def operand(self, tensor: Any) -> int:  # noqa: ANN401 - checked here
         """Return the current value of a tensor that is read.
 
         Raises: UnscriptableError if it is not a tensor
@@ -295,7 +267,7 @@ class ScriptWriter:
             self._note(tensor, written=False, is_out=False)
         return found
 
-    def constant(self, value: Any) -> Any:  # noqa: ANN401
+    def constant(self, value: Any) -> int:  # noqa: ANN401 - checked here
         """Return a constant.
 
         Raises: UnscriptableError for a type that graphs have no constants of
@@ -309,12 +281,9 @@ class ScriptWriter:
             value = items
         elif value is not None and not isinstance(value, _PLAIN):
             raise UnscriptableError(f"an argument of type {type(value).__name__}")
-        key = f"{type(value).__name__} {value!r}"
-        if key not in self._constants:
-            self._constants[key] = self._graph.insertConstant(value)
-        return self._constants[key]
+        return self._form.constant(value)
 
-    def _take(self, step: OperatorStep, values: Sequence[Any]) -> None:
+    def _take(self, step: OperatorStep, values: Sequence[int]) -> None:
         for value, result in zip(values, results_of(step, len(values)), strict=True):
             if isinstance(result, Tensor):
                 self._name(result, value)
@@ -324,28 +293,25 @@ class ScriptWriter:
                 raise UnscriptableError(f"a result of type {type(cast('object', result)).__name__}")
         self._held.append(step)
 
-    def _unpack(self, value: Any, results: Sequence[Tensor]) -> None:  # noqa: ANN401
+    def _unpack(self, value: int, results: Sequence[Tensor]) -> None:
         for one, result in zip(self.unpacked(value, len(results)), results, strict=True):
             self._name(result, one)
 
-    def unpacked(self, value: Any, count: int) -> list[Any]:  # noqa: ANN401
+    def unpacked(self, value: int, count: int) -> Sequence[int]:
         """Return the tensors in a list of that many."""
-        node = self._graph.create("prim::ListUnpack", [value], count)
-        self._graph.insertNode(node)
-        for one in node.outputs():
-            one.setType(_c.TensorType.get())
-        return list(node.outputs())
+        return self._form.unpacked(value, [kind_of(Tensor)] * count)
 
-    def _name(self, result: Tensor, value: Any) -> None:  # noqa: ANN401
+    def _name(self, result: Tensor, value: int) -> None:
         if id(result) not in self._values:  # what an operator writes in place has one already
             self._values[id(result)] = value
 
     def function(self) -> Callable[..., Any]:
-        """Return the graph as a function of its inputs, which returns integers or None."""
+        """Return the graph as a function of its inputs, which returns integers or None.
+
+        Graphs of one form, such as those of the layers of a network, share their function.
+        """
         returned = self._returned
-        result = self.listed(returned) if returned else self._graph.insertConstant(None)
-        self._graph.registerOutput(result)
-        return _c._create_function_from_graph("stretch", self._graph)
+        return self._form.function(self.listed(returned) if returned else self.constant(None))
 
 
 def results_of(step: OperatorStep, count: int) -> Sequence[Any]:
@@ -405,7 +371,7 @@ class _Signature:
     name: str
     text: str
     arguments: tuple[_Argument, ...]
-    returns: tuple[Any, ...]
+    returns: tuple[Kind, ...]
     is_refused: bool
 
 
@@ -424,15 +390,9 @@ def _signature(operator: OpOverload) -> _Signature:
         )
         for arg in schema.arguments
     )
-    returns = tuple(entry.type for entry in schema.returns)
+    returns = tuple((str(entry.type), entry.type) for entry in schema.returns)
     refused = not _REFUSED_TAGS.isdisjoint(operator.tags)
     return _Signature(schema.name, str(schema), arguments, returns, refused)
-
-
-def _type_of(kind: Any) -> Any:  # noqa: ANN401 - a type of Python or a tensor; torch's has no type
-    if kind is list:
-        return _c.ListType(_c.IntType.get())
-    return getattr(_c, _KINDS.get(kind, "TensorType")).get()
 
 
 def _arguments(

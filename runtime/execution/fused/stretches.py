@@ -195,7 +195,7 @@ class _RecordedCall:
     Attributes: as those of `SymbolicCall`
     """
 
-    needs: Sequence[ChangingScalar] = ()
+    kernel = ""
     defines: ChangingScalar | None = None
     viewed: Sequence[TensorUse] = ()
 
@@ -243,6 +243,30 @@ class _RecordedCall:
 _Taken = _RecordedCall | SymbolicCall
 
 
+class _OpenStretch:
+    """Calls that have run, and the graph that is to stand for them."""
+
+    def __init__(self) -> None:
+        self.indices: list[int] = []
+        self.taken: list[_Taken] = []
+        self.writer = ScriptWriter()
+        self.nbytes = 0
+
+    def take(self, index: int, done: _Taken) -> bool:
+        """Write a call to the graph; return whether the graph can repeat it."""
+        try:
+            done.write(self.writer)
+        except _REFUSALS:  # what was written of it is in the graph
+            self.writer = ScriptWriter()
+            for one in self.taken:
+                one.write(self.writer)
+            return False
+        self.indices.append(index)
+        self.taken.append(done)
+        self.nbytes += done.nbytes
+        return True
+
+
 class _Recording:
     """Runs calls, and replaces stretches of them by graphs from the next run on.
 
@@ -256,7 +280,7 @@ class _Recording:
         self._calls = run_calls
         self._places = places
         self._scope = scope
-        self._written: set[Hashable] = set()  # forms of calls that graphs can repeat
+        self._agreed: set[Hashable] = set()  # forms of stretches whose graphs gave the same bits
 
     def run(self, notice: Callable[[int], None]) -> Iterator[tuple[Call, int]]:
         """Run the calls, and return those of the next runs with their instructions.
@@ -266,26 +290,23 @@ class _Recording:
 
         Raises: whatever a call raises
         """
-        open_stretch: list[tuple[int, _Taken]] = []
-        held = 0
+        stretch = _OpenStretch()
         for index, call in enumerate(self._calls):
             place = self._places[index]
-            run = self._recorder(call, place, opened=bool(open_stretch))
+            run = self._recorder(call, place, opened=bool(stretch.taken))
             if run is None:  # it may overwrite what the stretch has read, so that is tried before
-                yield from self._closed(open_stretch)
-                open_stretch, held = [], 0
+                yield from self._closed(stretch)
+                stretch = _OpenStretch()
             notice(place)
-            taken = call() if run is None else run()
-            if isinstance(taken, _Taken):
-                open_stretch.append((index, taken))
-                held += taken.nbytes
-                if held <= _MOST_HELD:
-                    continue
-            yield from self._closed(open_stretch)
-            open_stretch, held = [], 0
-            if not isinstance(taken, _Taken):
+            done = call() if run is None else run()
+            is_taken = isinstance(done, _Taken) and stretch.take(index, done)
+            if is_taken and stretch.nbytes <= _MOST_HELD:
+                continue
+            yield from self._closed(stretch)
+            stretch = _OpenStretch()
+            if not is_taken:
                 yield call, place
-        yield from self._closed(open_stretch)
+        yield from self._closed(stretch)
 
     def _recorder(
         self, call: Call, place: int, *, opened: bool
@@ -293,43 +314,32 @@ class _Recording:
         """Return a function that runs and records a call, None if no graph can repeat it."""
         flow = self._scope.flow
         if getattr(call, "func", None) in _RELEASES:
-            return partial(_recorded, call) if opened else None
+            return partial(_RecordedCall, call) if opened else None
         if is_repeatable(flow.instructions[place], flow):
-            return partial(_recorded, call)
+            return partial(_RecordedCall, call)
         if not is_symbolic(place, self._scope):
             return None
         try:
             made = SymbolicCall(call, place, self._scope)
         except UnscriptableError:
             return None
-        return partial(self._symbolic, made)
+        return partial(_symbolic, made)
 
-    def _symbolic(self, done: SymbolicCall) -> SymbolicCall | None:
-        form = done.form()
-        if not done.run():
-            return None
-        if form not in self._written:
-            if not _is_written(done):
-                return None
-            self._written.add(form)
-        return done
-
-    def _closed(self, stretch: Sequence[tuple[int, _Taken]]) -> Iterator[tuple[Call, int]]:
+    def _closed(self, stretch: _OpenStretch) -> Iterator[tuple[Call, int]]:
         """Return the calls of a stretch, or the graph that stands for them."""
         yield from self._calls_of(stretch)
         # its graph, which was tried, may read what its calls free
-        for tensor in [tensor for _, done in stretch for tensor in done.released]:
+        for tensor in [tensor for done in stretch.taken for tensor in done.released]:
             tensor.data = torch.empty(0, dtype=tensor.dtype)
 
-    def _calls_of(self, stretch: Sequence[tuple[int, _Taken]]) -> Iterator[tuple[Call, int]]:
-        plain = [self._calls[index] for index, _ in stretch]
-        where = [self._places[index] for index, _ in stretch]
-        taken = [done for _, done in stretch]
-        if sum(done.operators for done in taken) < _FEWEST:
+    def _calls_of(self, stretch: _OpenStretch) -> Iterator[tuple[Call, int]]:
+        plain = [self._calls[index] for index in stretch.indices]
+        where = [self._places[index] for index in stretch.indices]
+        if sum(done.operators for done in stretch.taken) < _FEWEST:
             yield from zip(plain, where, strict=True)
             return
         try:
-            made = self._graph(taken, plain, where)
+            made = self._graph(stretch, plain, where)
         except _REFUSALS:
             made = None
         if made is None:
@@ -341,19 +351,17 @@ class _Recording:
             yield calls.release(further), where[-1]
 
     def _graph(
-        self, taken: Sequence[_Taken], plain: Sequence[Call], where: Sequence[int]
+        self, stretch: _OpenStretch, plain: Sequence[Call], where: Sequence[int]
     ) -> tuple[Stretch, list[Tensor]] | None:
         """Return a stretch and the tensors to be released after it, None if its bits differ.
 
         Raises: UnscriptableError
         """
-        writer = ScriptWriter()
-        given, computed = self._scalars(taken, where)
-        writer.accept(given)
+        taken, writer = stretch.taken, stretch.writer
+        computed = self._computed(taken, where)
         left: dict[int, Tensor] = {}
         further: list[Tensor] = []
         for done in taken:
-            done.write(writer)
             left.update((id(tensor), tensor) for tensor in done.pointed)
             further += [one for one in done.released if left.pop(id(one), None) is None]
         for use in [use for done in taken for use in done.viewed]:
@@ -363,45 +371,31 @@ class _Recording:
             writer.share(tensor)
         writer.give_first([writer.scalar(index) for index in computed])
         one = Stretch(writer.function(), writer.inputs, plain, where)
-        if given or writer.limits:
-            indices = [symbol.index for symbol in given]
+        if writer.given or writer.limits:
+            indices = [symbol.index for symbol in writer.given]
             one = SymbolicStretch(one, self._scope.flow.table.items, indices)
             one.computed, one.limits = tuple(computed), tuple(writer.limits)
-        return (one, further) if _agrees(one, writer) else None
+        form = (one.function, *[done.kernel for done in taken], *[t.dtype for t in writer.inputs])
+        if form not in self._agreed:
+            if not _agrees(one, writer):
+                return None
+            self._agreed.add(form)
+        return one, further
 
-    def _scalars(
-        self, taken: Sequence[_Taken], where: Sequence[int]
-    ) -> tuple[list[ChangingScalar], list[int]]:
-        """Return the scalars that a graph gets, and those that it has to return.
+    def _computed(self, taken: Sequence[_Taken], where: Sequence[int]) -> list[int]:
+        """Return the scalars that a graph has to return.
 
-        Raises: UnscriptableError for one other than an integer that has to be returned
+        Raises: UnscriptableError for one other than an integer
         """
-        given: dict[int, ChangingScalar] = {}
-        defined: dict[int, ChangingScalar] = {}
-        for done in taken:
-            given.update({one.index: one for one in done.needs if one.index not in defined})
-            if done.defines is not None:
-                defined[done.defines.index] = done.defines
+        defined = {done.defines.index: done.defines for done in taken if done.defines is not None}
         needed = [one for one in defined.values() if self._scope.is_needed(one.index, where)]
         if any(one.kind is not int for one in needed):
             raise UnscriptableError("a scalar other than an integer is returned")
-        return list(given.values()), [one.index for one in needed]
+        return [one.index for one in needed]
 
 
-def _recorded(call: Call) -> _RecordedCall | None:
-    done = _RecordedCall(call)
-    return done if _is_written(done) else None
-
-
-def _is_written(done: _Taken) -> bool:
-    """Return whether a graph can repeat a call."""
-    writer = ScriptWriter()
-    try:
-        writer.accept(done.needs)
-        done.write(writer)
-    except _REFUSALS:
-        return False
-    return True
+def _symbolic(done: SymbolicCall) -> SymbolicCall | None:
+    return done if done.run() else None
 
 
 def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:

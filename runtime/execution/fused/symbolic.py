@@ -5,7 +5,7 @@ Where a graph cannot compute them the call stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -91,18 +91,19 @@ class SymbolicCall:
     """A call of an instruction whose sizes may change.
 
     Attributes:
+        kernel: name of its kernel, empty for operators as they were called
         pointed: tensors that it pointed elsewhere
         viewed: of those, the views of memory that stays, which need no release
         released: tensors that it released, always none
         nbytes: bytes of the results that it pointed tensors at
         operators: number of operators that it is worth
-        needs: scalars that it reads
         defines: scalar that it computes, None if it computes none
     """
 
     def __init__(self, call: Call, place: int, scope: Scope) -> None:
         bound = scope.flow.instructions[place].bound
         assert bound is not None
+        self.kernel = bound.kernel.name
         self.pointed: list[Tensor] = []
         self.viewed: list[TensorUse] = []
         self.released: list[Tensor] = []
@@ -111,34 +112,20 @@ class SymbolicCall:
         self._call = call
         self._write = self._writer(call, scope.flow.instructions[place])
         self.nbytes = 0
-        self.needs = [
-            symbol
-            for index in scope.operands(self._sources())
-            if (symbol := scope.symbol(index)) is not None
-        ]
         scalar = bound.kernel.rule.style is Style.SCALAR
         # Python resolves arguments and stores results in the time of several operators.
-        self.operators = 0 if scalar else 2
+        self.operators = 0 if scalar else 1 if bound.kernel.name == VIEW else 2
         self.defines = scope.symbol(bound.args[-1]) if scalar else None
         count = len(bound.kernel.inputs)
         static = map(scope.flow.static, scope.flow.tensors_of(bound.args[:count]))
-        self._varies = bool(self.needs) or not all(static)
+        reads_scalars = not scope.readers.keys().isdisjoint(scope.operands(self._sources()))
+        self._varies = reads_scalars or not all(static)
 
     def run(self) -> bool:
         """Run the call; return whether a graph can repeat it."""
         same = _run(self._call)
         self.nbytes = 0 if self.viewed else sum(tensor.nbytes for tensor in self.pointed)
         return same
-
-    def form(self) -> Hashable:
-        """Return a key of whether it can be written, equal for the same layer of a network."""
-        flow, bound = self._scope.flow, self._bound
-        slots = [flow.tensors[index].slot for index in flow.tensors_of(bound.args)]
-        tensors = [(s.tensor.dtype, s.dynamism, s.planned, s.constant, s.in_order) for s in slots]
-        operands = [self._operand(index) for index in bound.args]
-        others = [repr(one) for one in map(_unnamed, operands) if one is not None]
-        function = getattr(self._call, "func", None)
-        return bound.kernel.name, function, self._varies, tuple(tensors), tuple(others)
 
     def write(self, writer: ScriptWriter) -> None:
         """Write it to a graph.
@@ -167,7 +154,8 @@ class SymbolicCall:
         if function is calls.point_alias:
             return self._alias(*call.args)
         if kernel.name == VIEW:
-            return self._view(aten.view.default if own else aten.reshape.default)
+            in_place = own or function is calls.point_view
+            return self._view(aten.view.default if in_place else aten.reshape.default)
         if kernel.rule.style is Style.SCALAR and own:
             return self._scalar
         if kernel.rule.style is Style.OUT and own and kernel.name in FILLERS:
@@ -311,15 +299,6 @@ class SymbolicCall:
             writer.bind(other, value)
 
         return write
-
-
-def _unnamed(operand: Any) -> Any:  # noqa: ANN401 - any value
-    """Return an operand without tensors, and with the types of scalars that may change."""
-    if isinstance(operand, list):
-        return [_unnamed(item) for item in cast("list[Any]", operand)]
-    if isinstance(operand, ChangingScalar):
-        return operand.kind
-    return None if isinstance(operand, Tensor) else (operand,)
 
 
 def _is_operator(run: object) -> bool:

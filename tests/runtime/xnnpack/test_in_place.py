@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import EventTracer, Runtime
 from runtime.backends.xnnpack.native.engine import NativeEngine
-from runtime.backends.xnnpack.native.in_place import InPlaceCall
+from runtime.backends.xnnpack.native.in_place import InPlaceCall, Prepared
 from runtime.delegates.interface import DelegateTracer
 from runtime.memory.slots import fill
 from schema.program import decode, encode
@@ -79,7 +80,7 @@ def test_sizes_seen_before_are_not_asked_for_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         InPlaceCall,
         "_result",
-        lambda call, end: (asked.append(end.number), of_library(call, end))[1],
+        lambda call, end, give: (asked.append(end.number), of_library(call, end, give))[1],
     )
     monkeypatch.setattr(in_place, "_MOST_SHAPES", 3)
     rows = torch.export.Dim("rows", max=32)
@@ -99,6 +100,43 @@ def test_sizes_seen_before_are_not_asked_for_again(monkeypatch: pytest.MonkeyPat
     assert new_sizes(6) == results  # the oldest of three is forgotten
     assert new_sizes(4, 5, 6) == 0
     assert new_sizes(3) == results
+
+
+def test_what_the_library_is_asked_for_depends_on_what_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: Counter[str] = Counter()
+    bind = InPlaceCall._bind_library
+
+    def counted(name: str, function: Prepared) -> Prepared:
+        return lambda: (counts.update([name]), function())[1]
+
+    def counting(call: InPlaceCall) -> None:
+        bind(call)
+        for name in ("invoke", "reshape", "setup"):
+            setattr(call, f"_{name}", counted(name, getattr(call, f"_{name}")))
+        for name in ("takers", "resized", "givers"):
+            found = getattr(call, f"_{name}")
+            found[:] = [(*one[:-1], counted(name, one[-1])) for one in found]
+
+    monkeypatch.setattr(InPlaceCall, "_bind_library", counting)
+    rows = torch.export.Dim("rows", max=32)
+    here, there = both(lowered(Layers(), torch.randn(3, 6), ({0: rows},)))
+    calls = len(here._partitions)
+
+    def asked(count: int) -> dict[str, int]:
+        given = torch.randn(count, 6)
+        counts.clear()
+        assert same(here.execute([given]), there.execute([given])), count
+        return {name: number / calls for name, number in counts.items()}
+
+    asked(3)
+    asked(5)
+    assert asked(5) == {"invoke": 1}
+    known = {"resized": 1, "reshape": 1, "setup": 1, "invoke": 1}
+    assert [asked(count) for count in (3, 5, 3, 5)] == [known] * 4
+    assert asked(31) == {**known, "givers": 1}
+    assert asked(1) == {**known, "givers": 1}
 
 
 def test_two_methods_of_one_program_keep_their_sizes_apart() -> None:
@@ -148,9 +186,9 @@ def test_a_result_planned_over_an_input_is_as_if_it_was_not(offset: int) -> None
 def test_arguments_at_the_end_of_readable_memory_are_copied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from runtime.backends.xnnpack.native import in_place
+    from runtime.backends.xnnpack.native import call_ends
 
-    monkeypatch.setattr(in_place, "can_be_read", lambda *_: False)
+    monkeypatch.setattr(call_ends, "can_be_read", lambda *_: False)
     here, there = both(lowered(Layers(), torch.randn(3, 6)))
     for _ in range(3):
         given = [torch.randn(3, 6)]
@@ -168,14 +206,16 @@ def test_a_value_changed_between_runs_is_read_again() -> None:
 def test_a_refusal_of_the_library_is_an_error_of_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here, _ = both(lowered(Layers(), torch.randn(3, 6)))
     monkeypatch.setattr(InPlaceCall, "inputs", lambda _self: [torch.randn(3, 7)])
     from runtime import ExecutionError
-    from runtime.backends.xnnpack.native.process import LibraryRefusedError
 
-    def refuse(_self: InPlaceCall) -> bool:
-        raise LibraryRefusedError("xnn_reshape_runtime: invalid parameter", None)
+    bind = InPlaceCall._bind_library
 
-    monkeypatch.setattr(InPlaceCall, "run", refuse)
+    def refusing(call: InPlaceCall) -> None:
+        bind(call)
+        call._reshape = lambda: 2
+
+    monkeypatch.setattr(InPlaceCall, "_bind_library", refusing)
+    here, _ = both(lowered(Layers(), torch.randn(3, 6)))
     with pytest.raises(ExecutionError, match="invalid parameter"):
         here.execute([torch.randn(3, 6)])

@@ -102,26 +102,15 @@ class NativeEngine(Engine):
         if not isinstance(self._process, LocalKernels):
             return None
         read = {ident for node in self.plan.nodes for ident in node.read}
-        call = in_place_call(self._process, self._runtime, inputs, outputs, read)
-        if call is None:
-            return None
-        return BoundCall(partial(self._run_in_place, call), partial(self._run_untraced, call))
-
-    def _run_untraced(self, call: InPlaceCall) -> bool:
-        try:
-            return call.run()
-        except LibraryRefusedError as error:
-            raise self._refused_at(call.inputs(), error) from None
+        call = in_place_call(self._process, self._runtime, inputs, outputs, read, self._refused_at)
+        return None if call is None else BoundCall(partial(self._run_in_place, call), call.run)
 
     def _run_in_place(self, call: InPlaceCall, tracer: DelegateTracer) -> bool:
         if tracer.logs_values:
             return False
         if not tracer.records:
-            return self._run_untraced(call)
-        try:
-            timed = call.run_timed()
-        except LibraryRefusedError as error:
-            raise self._refused_at(call.inputs(), error) from None
+            return call.run()
+        timed = call.run_timed()
         if timed is None:
             return False
         self._log(*timed, tracer)

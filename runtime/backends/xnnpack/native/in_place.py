@@ -4,118 +4,37 @@ from __future__ import annotations
 
 import ctypes as c
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
 
 from runtime.backends.xnnpack.model import Value
+from runtime.backends.xnnpack.native.call_ends import CallEnd, call_end
 from runtime.backends.xnnpack.native.child import MAX_DIMS, KernelModel
 from runtime.backends.xnnpack.native.local import LocalKernels
-from runtime.backends.xnnpack.native.process import SPARE, LibraryRefusedError
+from runtime.backends.xnnpack.native.process import LibraryRefusedError
 from runtime.backends.xnnpack.native.shared_values import KernelRuntime
 from runtime.backends.xnnpack.representation import STORED
-from runtime.memory.release import PlannedRange, can_be_read, ends_in_page, planned_range
-from runtime.memory.slots import TensorShapeDynamism, TensorSlot
+from runtime.memory.slots import TensorSlot
 
 _MOST_SHAPES = 256  # of a call, whose results are known without asking the library again
 
+_shape_of = attrgetter("shape")
+_address_of = torch.Tensor.data_ptr
 
-@dataclass(slots=True)
-class CallEnd:
-    """An argument of a call.
-
-    Attributes:
-        number: its id in the runtime
-        order: dimensions, outermost in memory first; None where they are in order
-        capacity: bytes that it may ever use at one address
-        slot: its tensor
-        tensor: that of the slot
-        fixed: whether its address and sizes never change
-        placed: whether its address never changes, and kernels may read past its end there
-        readable: whether the kernels may read past its end, None if that depends on its address
-        place: its index among the arguments
-        address: at the last setup, 0 before
-        shape: at the last setup
-        room: planned buffer that it was last in, if its own page did not suffice
-        roomy: address where the kernels may read it in any of its sizes, 0 if unknown
-        spare: memory of its own for an argument that the kernels cannot read in place
-    """
-
-    number: int
-    slot: TensorSlot
-    tensor: torch.Tensor
-    fixed: bool
-    placed: bool
-    readable: bool | None
-    order: tuple[int, ...] | None
-    capacity: int
-    place: int = 0
-    address: int = 0
-    shape: Sequence[int] = ()
-    room: PlannedRange | None = None
-    roomy: int = 0
-    spare: torch.Tensor | None = None
-
-    def taken(self, sizes: Sequence[int]) -> tuple[int, int, Any]:
-        """Return its id, the number of dimensions, and sizes in memory order for the library."""
-        ordered = sizes if self.order is None else [sizes[dim] for dim in self.order]
-        return self.number, len(sizes), (c.c_size_t * max(1, len(sizes)))(*ordered)
-
-    def span(self) -> tuple[int, int]:
-        """Return first and end address of the memory that it may ever use."""
-        start = self.tensor.data_ptr()
-        return start, start + max(self.capacity, self.tensor.nbytes)
-
-    def set(self, address: int) -> int:
-        """Take its address; return that for the kernels, of other memory if they cannot read it."""
-        tensor = self.tensor
-        self.address, self.spare = address, None
-        if self.readable or address == self.roomy:
-            return address
-        if self.readable is None and self._is_readable(address, tensor.nbytes):
-            return address
-        self.spare = torch.empty(tensor.nbytes + SPARE, dtype=torch.uint8)
-        return self.spare.data_ptr()
-
-    def _is_readable(self, address: int, nbytes: int) -> bool:
-        self.roomy = 0
-        largest = max(nbytes, self.capacity)
-        if ends_in_page(address, largest, SPARE):
-            self.roomy = address
-            return True
-        if ends_in_page(address, nbytes, SPARE):
-            return True
-        end = address + nbytes + SPARE
-        if self.room is None or not (self.room.start <= address and end <= self.room.end):
-            self.room = planned_range(address, nbytes + SPARE)
-        if self.room is not None and address + largest + SPARE <= self.room.end:
-            self.roomy = address
-        return self.room is not None
-
-    def copy(self) -> None:
-        """Copy an input to where the kernels can read it."""
-        if self.spare is not None:
-            c.memmove(self.spare.data_ptr(), self.address, self.tensor.nbytes)
-
-    def copy_back(self) -> None:
-        """Copy a result to its tensor."""
-        if self.spare is not None:
-            c.memmove(self.address, self.spare.data_ptr(), self.tensor.nbytes)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSizes:
-    """Sizes that a call has had.
-
-    Attributes:
-        inputs: with its sizes, and what the library takes: id, dimensions, sizes in memory order
-        results: with its sizes, and its planned memory in them if that is at one address
-    """
-
-    inputs: Sequence[tuple[CallEnd, torch.Size, tuple[int, int, Any]]]
-    results: Sequence[tuple[CallEnd, tuple[int, ...], torch.Tensor | None]]
+Prepared = Callable[[], int]
+"""A function of the library with its arguments, converted once; returns its status."""
+Refused = Callable[[Sequence[torch.Tensor], LibraryRefusedError], Exception]
+"""Returns the error to raise for inputs that the library refuses."""
+KnownSize = tuple[CallEnd, tuple[int, ...], torch.Tensor | None]
+"""A result whose sizes may change, its sizes, and its memory in them if it is at one address."""
+Taker = tuple[torch.Tensor, tuple[int, ...] | None, Any, Prepared]
+"""An input, its order of dimensions, its sizes in memory order, and what lets the library take
+them.
+"""
 
 
 class InPlaceCall:
@@ -128,6 +47,7 @@ class InPlaceCall:
         runtime: of the partition, which other calls and other ways to run it share
         inputs: in the order of the payload
         outputs: in the order of the payload
+        refused: returns the error for inputs that the library refuses
     """
 
     def __init__(
@@ -136,40 +56,60 @@ class InPlaceCall:
         runtime: KernelRuntime,
         inputs: Sequence[CallEnd],
         outputs: Sequence[CallEnd],
+        refused: Refused,
     ) -> None:
-        self._kernels = kernels
         self._lock = kernels.lock
         self._runtime = runtime
+        self._refused = refused
         self._model: KernelModel = kernels.model(runtime.handle)
-        library = self._model.library.kernels
-        self._invoke: Any = library.xnn_invoke_runtime
-        self._setup: Any = library.xnn_setup_runtime_v2
-        self._reshape_value: Any = library.xnn_reshape_external_value
-        self._reshape: Any = library.xnn_reshape_runtime
-        self._shape_of: Any = library.xnn_get_external_value_shape
-        self._handle = self._model.handle
         self._inputs = list(inputs)
         self._outputs = list(outputs)
         ends = self._ends = [*self._inputs, *self._outputs]
         self._by_writing = [*self._outputs, *self._inputs]
-        self._count = len(ends)
-        self._apart_at: list[int] | None = None
-        self._are_copied = False
-        self._needs_room = any(not end.fixed for end in self._inputs)
-        self._watched = [end for end in ends if not end.fixed]
-        self._moving = [end for end in self._watched if not end.placed]
+        self._moving = [end for end in ends if not end.placed]
+        self._moving_tensors = [end.tensor for end in self._moving]
+        self._sized = [end.tensor for end in self._inputs if not end.fixed]
         # as an array of External: id, address
         self._external = (c.c_uint64 * max(2, 2 * len(ends)))()
         for place, end in enumerate(ends):
             end.place = place
             self._external[2 * place] = end.number
             self._external[2 * place + 1] = end.set(end.tensor.data_ptr())
-            end.shape = end.tensor.shape
-        self._copied = [end for end in self._inputs if end.spare is not None]
-        self._copied_back = [end for end in self._outputs if end.spare is not None]
-        self._now: KnownSizes | None = None
-        self._known: dict[tuple[torch.Size, ...], KnownSizes] = {}
-        self._read = [end.tensor for end in self._inputs]
+        self._bind_library()
+        self._copied: list[CallEnd] = []
+        self._copied_back: list[CallEnd] = []
+        self._addresses: list[int] = []
+        self._is_settled = False  # whether any sizes may be used at these addresses
+        self._needs_room = bool(self._sized)
+        self._given: tuple[torch.Size, ...] = ()
+        self._results: Sequence[KnownSize] = ()
+        self._known: dict[tuple[torch.Size, ...], Sequence[KnownSize]] = {}
+
+    def _bind_library(self) -> None:
+        """Prepare the library's functions: converting an argument takes as long as most of them."""
+        library: Any = self._model.library.kernels
+        # by index each function is a new one, without the types that convert its arguments
+        handle = c.c_void_p(self._model.handle.value)
+        self._invoke: Prepared = partial(library["xnn_invoke_runtime"], handle)
+        self._reshape: Prepared = partial(library["xnn_reshape_runtime"], handle)
+        count = c.c_size_t(len(self._ends))
+        self._setup: Prepared = partial(
+            library["xnn_setup_runtime_v2"], handle, count, self._external
+        )
+        take, give = library["xnn_reshape_external_value"], library["xnn_get_external_value_shape"]
+        self._rank, self._found = c.c_size_t(), (c.c_size_t * MAX_DIMS)()
+        self._takers: list[Taker] = []
+        for end in self._inputs:
+            rank = len(end.slot.dim_order)
+            sizes = (c.c_size_t * max(1, rank))()
+            bound = partial(take, handle, c.c_uint32(end.number), c.c_size_t(rank), sizes)
+            self._takers.append((end.tensor, end.order, sizes, bound))
+        pairs = zip(self._inputs, self._takers, strict=True)
+        self._resized = [one for end, one in pairs if not end.fixed]
+        self._givers: list[tuple[CallEnd, Prepared]] = [
+            (end, partial(give, handle, c.c_uint32(end.number), c.byref(self._rank), self._found))
+            for end in self._outputs
+        ]
 
     def inputs(self) -> list[torch.Tensor]:
         """Return the inputs in memory order."""
@@ -178,91 +118,107 @@ class InPlaceCall:
     def run(self) -> bool:
         """Run the call; return whether it could be run in place.
 
-        Raises: LibraryRefusedError with the status of the library; ExecutionError for results that
-            the plan does not allow
+        Raises: ExecutionError for sizes that the library or the plan does not allow
         """
         with self._lock:
-            if not self._is_prepared() and not self._prepare():
+            if not self._prepare():
                 return False
             for end in self._copied:
                 end.copy()
-            status = self._invoke(self._handle)
+            status = self._invoke()
             for end in self._copied_back:
                 end.copy_back()
         if status:
-            raise _refused("xnn_invoke_runtime", status)
+            raise self._error("xnn_invoke_runtime", status)
         return True
 
     def run_timed(self) -> tuple[int, list[int]] | None:
         """Run the call; return its start and microseconds of each operator, None as `run`."""
         with self._lock:
-            if not self._is_prepared() and not self._prepare():
+            if not self._prepare():
                 return None
             start = time.perf_counter_ns()
             for end in self._copied:
                 end.copy()
-            status = self._invoke(self._handle)
+            status = self._invoke()
             for end in self._copied_back:
                 end.copy_back()
             if status:
-                raise _refused("xnn_invoke_runtime", status)
+                raise self._error("xnn_invoke_runtime", status)
             return start, self._model.times()
 
-    def _is_prepared(self) -> bool:
-        if self._runtime.user is not self:
-            return False
-        for end in self._watched:
-            if end.tensor.shape != end.shape:
-                return False
-        for end in self._moving:  # noqa: SIM110 - a generator takes longer than the loop
-            if end.tensor.data_ptr() != end.address:
-                return False
-        return True
-
     def _prepare(self) -> bool:
-        """Reshape and set addresses; return False for tensors that share memory."""
-        runtime = self._runtime
-        before = self._now if runtime.user is self else None
+        """Reshape and set addresses where they have changed; return False for shared memory."""
+        runtime, given = self._runtime, tuple(map(_shape_of, self._sized))
+        is_own = runtime.user is self
+        if is_own and given == self._given and self._is_prepared():
+            return True
         runtime.take_over()  # until all of it is set nobody may rely on it
         if self._needs_room:
             self._make_room()
-            before = None
-        given = tuple([tensor.shape for tensor in self._read])
-        known = self._known.get(given)
-        if known is None or known is not before:
-            known = self._take_sizes(given, known, every=before is None)
-        for end, sizes, held in known.results:
-            if end.tensor.shape != sizes:
-                if held is None:
-                    end.slot.resize(sizes)
-                else:
-                    end.tensor.data = held  # a quarter of the time of a resize
-            end.shape = sizes
-        if (self._moving or self._apart_at is None) and not self._take_addresses():
-            return False
-        status = self._setup(self._handle, self._count, self._external)
-        if status:
-            raise _refused("xnn_setup_runtime_v2", status)
+        if given != self._given or not is_own:
+            self._take_sizes(self._resized if is_own else self._takers)
+            results = self._known.get(given)
+            self._results = self._ask(given) if results is None else results
+            self._given = given
+        for end, sizes, held in self._results:
+            if held is None:
+                end.slot.resize(sizes)
+            else:
+                end.tensor.data = held  # a quarter of the time of a resize
+        if self._moving or not self._is_settled:
+            addresses = list(map(_address_of, self._moving_tensors))
+            settled = self._is_settled and addresses == self._addresses
+            if not settled and not self._take_addresses(addresses):
+                return False
+        if status := self._setup():
+            raise self._error("xnn_setup_runtime_v2", status)
         runtime.user = self
         return True
 
-    def _take_addresses(self) -> bool:
-        """Note the address of each argument; return False for tensors that share memory."""
-        moving = self._moving
-        addresses = [end.tensor.data_ptr() for end in moving]
-        if self._apart_at != addresses and not self._are_apart():
+    def _take_sizes(self, takers: Sequence[Taker]) -> None:
+        """Let the library take the sizes of inputs."""
+        self._given = ()  # until all are taken
+        for tensor, order, sizes, take in takers:
+            shape = tensor.shape
+            if shape:
+                sizes[:] = shape if order is None else [shape[dim] for dim in order]
+            if status := take():
+                raise self._error("xnn_reshape_external_value", status)
+        if status := self._reshape():
+            raise self._error("xnn_reshape_runtime", status)
+
+    def _is_prepared(self) -> bool:
+        """Return whether results have their sizes, and arguments the addresses that were set."""
+        for end, sizes, _ in self._results:
+            if end.tensor.shape != sizes:
+                return False
+        return list(map(_address_of, self._moving_tensors)) == self._addresses
+
+    def _take_addresses(self, addresses: list[int]) -> bool:
+        """Set the address of each argument; return False for tensors that share memory."""
+        self._is_settled = False
+        is_apart = self._are_apart([end.span() for end in self._by_writing])
+        exact = [(end.tensor.data_ptr(), end.tensor.nbytes) for end in self._by_writing]
+        if not all(start and nbytes for start, nbytes in exact):
             return False
-        copies = self._are_copied
-        for end, address in zip(moving, addresses, strict=True):
-            if address == end.address and (end.readable or address == end.roomy):
-                continue
+        if not is_apart and not self._are_apart([(low, low + size) for low, size in exact]):
+            return False
+        for end, address in zip(self._moving, addresses, strict=True):
             self._external[2 * end.place + 1] = end.set(address)
-            copies = copies or end.spare is not None
-        if copies:
-            self._copied = [end for end in self._inputs if end.spare is not None]
-            self._copied_back = [end for end in self._outputs if end.spare is not None]
-            self._are_copied = bool(self._copied or self._copied_back)
+        self._copied = [end for end in self._inputs if end.spare is not None]
+        self._copied_back = [end for end in self._outputs if end.spare is not None]
+        self._addresses = addresses
+        self._is_settled = is_apart and all(end.is_settled for end in self._moving)
         return True
+
+    def _are_apart(self, spans: Sequence[tuple[int, int]]) -> bool:
+        """Return whether no result, which come first, shares memory with another argument."""
+        return not any(
+            low < end and start < high
+            for number, (low, high) in enumerate(spans[: len(self._outputs)])
+            for start, end in spans[number + 1 :]
+        )
 
     def _make_room(self) -> None:
         """Let the library take its working memory for the largest sizes of the plan.
@@ -271,83 +227,46 @@ class InPlaceCall:
         grows in each run, that would be all of them for each of them.
         """
         self._needs_room = False
-        for end in self._inputs:
-            self._reshape_value(self._handle, *end.taken(end.slot.sizes))
-        if not self._reshape(self._handle):  # sizes that kernels refuse are no error until given
-            self._setup(self._handle, len(self._ends), self._external)
+        for end, (_, _, sizes, take) in zip(self._inputs, self._takers, strict=True):
+            sizes[: len(end.slot.sizes)] = end.ordered(end.slot.sizes)
+            take()
+        if not self._reshape():  # sizes that kernels refuse are no error until given
+            self._setup()
 
-    def _take_sizes(
-        self, given: tuple[torch.Size, ...], known: KnownSizes | None, *, every: bool
-    ) -> KnownSizes:
-        """Let the library take the sizes of the inputs, and return those of the results.
+    def _ask(self, given: tuple[torch.Size, ...]) -> Sequence[KnownSize]:
+        """Return the results whose sizes may change, asking the library."""
+        asked = [self._result(end, give) for end, give in self._givers]
+        results = [one for one in asked if not one[0].fixed]
+        if len(self._known) >= _MOST_SHAPES:
+            del self._known[next(iter(self._known))]
+        self._known[given] = results
+        return results
 
-        Args:
-            given: of each input
-            known: what is known of them, None for sizes that are new
-            every: whether to give those that have not changed since the last setup, too
-        """
-        self._now = None
-        inputs = self._rows(given) if known is None else known.inputs
-        for end, sizes, taken in inputs:
-            if every or end.shape != sizes:
-                status = self._reshape_value(self._handle, *taken)
-                if status:
-                    raise _refused("xnn_reshape_external_value", status)
-                end.shape = sizes
-        status = self._reshape(self._handle)
-        if status:
-            raise _refused("xnn_reshape_runtime", status)
-        if known is None:
-            known = KnownSizes(inputs, [self._result(end) for end in self._outputs])
-            if len(self._known) >= _MOST_SHAPES:
-                del self._known[next(iter(self._known))]
-            self._known[given] = known
-        self._now = known
-        return known
-
-    def _rows(
-        self, given: tuple[torch.Size, ...]
-    ) -> list[tuple[CallEnd, torch.Size, tuple[int, int, Any]]]:
-        pairs = zip(self._inputs, given, strict=True)
-        return [(end, sizes, end.taken(sizes)) for end, sizes in pairs]
-
-    def _result(self, end: CallEnd) -> tuple[CallEnd, tuple[int, ...], torch.Tensor | None]:
+    def _result(self, end: CallEnd, give: Prepared) -> KnownSize:
         """Give a result its sizes; return what is to be known of them.
 
         Raises: ExecutionError for sizes that the plan does not allow
         """
-        rank, sizes = c.c_size_t(), (c.c_size_t * MAX_DIMS)()
-        status = self._shape_of(self._handle, end.number, c.byref(rank), sizes)
+        status = give()
         if status:
-            raise _refused("xnn_get_external_value_shape", status)
-        order = end.slot.dim_order
-        if len(order) != rank.value:
-            raise LibraryRefusedError(
-                f"the result has {rank.value} dimensions, its tensor has {len(order)}", None
+            raise self._error("xnn_get_external_value_shape", status)
+        order, rank = end.slot.dim_order, self._rank.value
+        if len(order) != rank:
+            raise self._refused(
+                self.inputs(),
+                LibraryRefusedError(
+                    f"the result has {rank} dimensions, its tensor has {len(order)}", None
+                ),
             )
-        found = tuple(sizes[: rank.value])
+        found = tuple(self._found[:rank])
         if end.order is not None:
-            found = tuple([found[order.index(dim)] for dim in range(len(order))])
+            found = tuple([found[order.index(dim)] for dim in range(rank)])
         end.slot.resize(found)
         return end, found, end.tensor.detach() if end.placed and end.slot.planned else None
 
-    def _are_apart(self) -> bool:
-        """Return whether no result shares memory with another argument, and none is empty."""
-        addresses = [end.tensor.data_ptr() for end in self._moving]
-        if not all(end.tensor.data_ptr() and end.tensor.nbytes for end in self._ends):
-            return False
-        if self._disjoint([end.span() for end in self._by_writing]):
-            self._apart_at = addresses
-            return True
-        exact = [(end.tensor.data_ptr(), end.tensor.nbytes) for end in self._by_writing]
-        return self._disjoint([(start, start + nbytes) for start, nbytes in exact])
-
-    def _disjoint(self, spans: Sequence[tuple[int, int]]) -> bool:
-        return not any(
-            low < end and start < high
-            for number, (low, high) in enumerate(spans[: len(self._outputs)])
-            for start, end in spans[number + 1 :]
-        )
+    def _error(self, name: str, status: int) -> Exception:
+        error = LibraryRefusedError(KernelModel.status(name, status), None)
+        return self._refused(self.inputs(), error)
 
 
 def in_place_call(
@@ -356,6 +275,7 @@ def in_place_call(
     inputs: Sequence[tuple[Value, TensorSlot]],
     outputs: Sequence[tuple[Value, TensorSlot]],
     read: Collection[int],
+    refused: Refused,
 ) -> InPlaceCall | None:
     """Return a call on the tensors of a method, None where they have to be converted.
 
@@ -365,6 +285,7 @@ def in_place_call(
         inputs: value and tensor of each input
         outputs: value and tensor of each result
         read: values that nodes of the partition read
+        refused: returns the error for inputs that the library refuses
     """
     for value, slot in (*inputs, *outputs):
         fits = slot.tensor.dtype is STORED[value.datatype]
@@ -376,33 +297,10 @@ def in_place_call(
     return InPlaceCall(
         kernels,
         runtime,
-        [_end(numbers[value.ident], slot, write_only=False) for value, slot in inputs],
+        [call_end(numbers[value.ident], slot, write_only=False) for value, slot in inputs],
         [
-            _end(numbers[value.ident], slot, write_only=value.ident not in read)
+            call_end(numbers[value.ident], slot, write_only=value.ident not in read)
             for value, slot in outputs
         ],
+        refused,
     )
-
-
-def _end(number: int, slot: TensorSlot, *, write_only: bool) -> CallEnd:
-    capacity = slot.capacity * slot.tensor.element_size()
-    held = (slot.planned or slot.constant) and bool(slot.tensor.data_ptr())
-    static = slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
-    readable = True if write_only else None
-    if readable is None and held:
-        readable = can_be_read(slot.tensor.data_ptr(), capacity, SPARE)
-    in_order = slot.dim_order == tuple(range(len(slot.dim_order)))
-    return CallEnd(
-        number,
-        slot,
-        slot.tensor,
-        fixed=held and static,
-        placed=held and readable is True,
-        readable=readable,
-        order=None if in_order else slot.dim_order,
-        capacity=capacity,
-    )
-
-
-def _refused(name: str, status: int) -> LibraryRefusedError:
-    return LibraryRefusedError(KernelModel.status(name, status), None)
