@@ -33,6 +33,7 @@ QWidget#panel, QWidget#panel QScrollArea, QScrollArea > QWidget > QWidget#page
     { background: %(raised)s; }
 QWidget#canvasGround { background: %(surface)s; }
 QFrame#rule { background: %(line)s; border: 0; max-height: 1px; min-height: 1px; }
+QFrame#rule { background: %(line)s; border: 0; }
 QFrame#card { background: %(raised)s; border: 1px solid %(line)s; border-radius: 4px; }
 QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain_edge)s;
     border-radius: 3px; }

@@ -60,6 +60,7 @@ _LEVELS = {
     "intermediate": "every intermediate value",
 }
 _LETTERS = 12  # that a list shows at least
+_DEVICE_ROW = 5  # below what is run and what is recorded
 _HERE = "This machine"
 _RUNTIMES = {"": BUILT_IN, EXECUTORCH: EXECUTORCH}  # the names of toolchains
 _ENGINES = {
@@ -349,18 +350,20 @@ class RunFields(QWidget):
         rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
             ("Method", self._method, "Runs", self._runs),
             ("Inputs", self._inputs, "Warm-up", self._warmup),
-            ("", self._about, "Threads", self._threads),
+            ("Device", self._device, "Threads", self._threads),
         )
-        for row, (left, one, right, other) in enumerate(rows):
+        for row, (left, one, right, other) in zip((0, 1, _DEVICE_ROW), rows, strict=True):
             grid.addWidget(_label(left, one), row, 0)
             grid.addWidget(one, row, 1)
             grid.addWidget(_label(right, other), row, 2)
             grid.addWidget(other, row, 3)
-        grid.addWidget(_label("Record", self._level), 3, 0)
-        grid.addWidget(self._level, 3, 1, 1, 3)
-        wide: tuple[tuple[QLabel | None, QWidget], ...] = (
+        # a path has all the width
+        above: tuple[tuple[QLabel | None, QWidget], ...] = (
+            (None, self._about),
+            (_label("Record", self._level), self._level),
             (None, self._logged),
-            (_label("Device", self._device), self._device),
+        )
+        below: tuple[tuple[QLabel | None, QWidget], ...] = (
             (self._toolchain_label, self._toolchain),
             (None, self._python),
             (self._engine_label, self._engine),
@@ -368,12 +371,12 @@ class RunFields(QWidget):
             (self._loading_label, self._loading),
             (_label("Folder", self._folder), folder),
         )
-        for row, (label, field) in enumerate(wide, 4):
+        for row, (label, field) in (*enumerate(above, 2), *enumerate(below, _DEVICE_ROW + 1)):
             if label is not None:
                 grid.addWidget(label, row, 0)
             grid.addWidget(field, row, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(4 + len(wide), 1)
+        grid.setRowStretch(_DEVICE_ROW + 1 + len(below), 1)
 
     def _restyle(self) -> None:
         for field in self._lines():

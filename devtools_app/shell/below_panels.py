@@ -13,9 +13,13 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme
 from devtools_app.shell.docks import Dock
 from devtools_app.shell.fold_bar import FoldBar
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views.spec import Area
 
-OPEN_FROM = 900  # pixels of window height from which the first panel is open by default
+# pixels of window height from which the first panel is open by default: what is changed and
+# proved needs the room more than the operators do
+OPEN_FROM = 900
+OPEN_FROM_ELSEWHERE = 1200
 ROWS = 9  # of the first panel where it is open by default
 _ROW_PAD = 9  # around the words of a row
 _AROUND = 81  # tools of the table, its header and the bar of its columns
@@ -54,6 +58,7 @@ class BelowPanels(QObject):
             name: dock for name, dock in docks.items() if dock.host.spec.area is Area.BOTTOM
         }
         self.chosen = False
+        self._open_from = OPEN_FROM
         self._last = next(iter(self._docks), "")
         self._height = 0  # that the user gave them, 0 for the default
         self._given = 0
@@ -97,11 +102,15 @@ class BelowPanels(QObject):
                 self._height = dock.height()
             dock.hide()
 
+    def set_group(self, group: TabGroup) -> None:
+        """Decide for another group of tabs from now on."""
+        self._open_from = OPEN_FROM if group is TabGroup.LOOK else OPEN_FROM_ELSEWHERE
+
     def arrange(self) -> None:
         """Open or fold by the height of the window, unless the user chose."""
         if self.chosen or self._stowed() or not self._docks:
             return
-        if self._window.height() < OPEN_FROM:
+        if self._window.height() < self._open_from:
             self.fold()
         elif not self.open:
             self._docks[next(iter(self._docks))].show()

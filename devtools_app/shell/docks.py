@@ -23,8 +23,8 @@ _SIDES = {
     Area.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
 _EXTENTS = {
-    Area.LEFT: (200, Qt.Orientation.Horizontal),
-    Area.RIGHT: (300, Qt.Orientation.Horizontal),
+    Area.LEFT: (216, Qt.Orientation.Horizontal),
+    Area.RIGHT: (294, Qt.Orientation.Horizontal),
     Area.BOTTOM: (240, Qt.Orientation.Vertical),
 }
 _HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
@@ -189,7 +189,13 @@ class Docks:
         self._room.arrange_soon()
 
     def show_sessions(self, count: int) -> None:
-        """Give the list room for its sessions, up to a few, if it has less."""
+        """Give the list room for its sessions, up to a few, if it has less.
+
+        A layout that is being restored is complete one turn of the event loop later.
+        """
+        QTimer.singleShot(0, self._window, lambda: self._make_room(count))
+
+    def _make_room(self, count: int) -> None:
         dock = self.by_name.get("sessions")
         high = _SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)
         if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= high:

@@ -46,8 +46,11 @@ class GroupLayouts:
     def switch(self, old: TabGroup, new: TabGroup) -> None:
         """Keep the layout of one group and restore that of another."""
         self._by_group[old.value] = self.layout()
+        self._below.set_group(new)
         if new.value in self._by_group:
             self.arrange(self._by_group[new.value])
+        else:
+            self._below.arrange()
 
     def of_groups(self, front: TabGroup) -> PanelLayouts:
         """Return the layout of each group that was in front."""
@@ -56,5 +59,6 @@ class GroupLayouts:
     def restore(self, layouts: PanelLayouts, front: TabGroup) -> None:
         """Restore the layouts of groups; others stay."""
         self._by_group.update(layouts)
+        self._below.set_group(front)
         if front.value in layouts:
             self.arrange(layouts[front.value])

@@ -382,7 +382,8 @@ class MainWindow(QMainWindow):
         self._show_page()
         if self.following is not None:
             self.following.show_state(old, new)
-        if len(old.sessions) < len(new.sessions) > 1:
+        more = len(old.sessions) < len(new.sessions) or old.group is not new.group
+        if more and len(new.sessions) > 1:
             self.docks.show_sessions(len(new.sessions))
         for host in self.hosts:
             host.refresh()

@@ -20,9 +20,16 @@ from inspector.tables.size import part_selection
 _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
 
 
-def finding_entry(session: Session, finding: Finding) -> ListEntry:
-    """Return a finding as it is listed, with file names instead of paths."""
-    text, detail = short_paths(session, finding.text), short_paths(session, finding.line)
+def finding_entry(session: Session, finding: Finding, line: str | None = None) -> ListEntry:
+    """Return a finding as it is listed, with file names instead of paths.
+
+    Args:
+        session: whose files are named
+        finding: the finding
+        line: below its sentence, by default with its severity
+    """
+    below = finding.line if line is None else line
+    text, detail = short_paths(session, finding.text), short_paths(session, below)
     return ListEntry(text, detail, _TONES[finding.tone])
 
 

@@ -104,7 +104,7 @@ def overview(session: Session, method: str, units: Units, beside: str = "") -> O
         time_sum(status_facts(session, method), units),
         cost_facts(session, method, units),
         found,
-        tuple(finding_entry(session, one) for one in found),
+        tuple(finding_entry(session, one, one.grounds) for one in found),
         verdict(session),
         _methods(session, units),
         tuple(filter(None, (_memory(session, method, units) for method in session.methods))),

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from devtools_app.appearance.colours import NOT_DELEGATED, backend_index
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from inspector.roofline.rows import Limits, Roofline, RooflineRow, rate_text
 from inspector.tables.roofline import roofline_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity, format_quantity, format_share, format_time
+from schema.backends import short_backend
 from schema.objects.plural import plural
 
 _SMALLEST, _LARGEST = 7.0, 26.0  # pixels of a point
@@ -85,20 +88,39 @@ class RooflineScene:
     owners: NDArray[np.int64]
 
     @property
+    def legend(self) -> tuple[LegendEntry, ...]:
+        """Return what the points mean, and why some operators have none."""
+        if not self.points:
+            return ()
+        owners = [
+            LegendEntry(short_backend(one), Swatch.FILL, backend_index(one))
+            if one
+            else LegendEntry("not delegated", Swatch.FILL, NOT_DELEGATED)
+            for one in self.backends
+        ]
+        area = LegendEntry("area: share of the time", Swatch.NOTE)
+        absent = [LegendEntry(text, Swatch.NOTE) for text in self._unplaced()]
+        heading = [LegendEntry("In the table only", Swatch.HEADING)] if absent else []
+        return (*owners, area, *heading, *absent)
+
+    def _unplaced(self) -> list[str]:
+        """Return how many operators have no place in the plane, by reason."""
+        rows = self.roofline.rows
+        coarse = sum(row.is_coarse and bool(row.work.flops) for row in rows)
+        sized = sum(row.has_other_sizes and bool(row.work.flops) for row in rows)
+        unknown = sum(row.work.flops is None for row in rows)
+        counted = (
+            (self.without_flops, "that compute nothing"),
+            (coarse, "too short for their clock"),
+            (sized, "of sizes that the runs may not have had"),
+            (unknown, "of unknown work"),
+        )
+        return [f"{count:,} {reason}" for count, reason in counted if count]
+
+    @property
     def words(self) -> str:
-        """Return the shown points, and those without a place in the plane."""
+        """Return how many operators are shown, and by which limits."""
         parts = [plural(len(self.points), "operator")]
-        if self.without_flops:
-            parts.append(f"{self.without_flops:,} that compute nothing are in the table only")
-        coarse = sum(row.is_coarse and bool(row.work.flops) for row in self.roofline.rows)
-        if coarse:
-            parts.append(f"{coarse:,} too short for their clock")
-        sized = sum(row.has_other_sizes and bool(row.work.flops) for row in self.roofline.rows)
-        if sized:
-            parts.append(f"{sized:,} of sizes that the runs may not have had")
-        unknown = sum(row.work.flops is None for row in self.roofline.rows)
-        if unknown:
-            parts.append(f"{plural(unknown, 'operator')} of unknown work")
         calibration = self.roofline.limits.calibration
         if calibration is None:
             parts.append("not calibrated: no limits")

@@ -63,6 +63,11 @@ _EMPTY = Need(
     "recipe.json.",
     "etscope bisect recipe.json --bound 'output.max_abs<=1e-3' -o bisect",
 )
+_NOT_BEGUN = Need(
+    "Nothing searched yet",
+    "Programs without some of the delegated nodes are compiled and tested, until the set cannot be"
+    " reduced further.",
+)
 _UNTRIED = Need("No trials yet", "The program is read and compiled once without changes.")
 _UNDELEGATED = "The recipe has no partitioner: nothing is delegated."
 _EVERYWHERE = "*"
@@ -113,6 +118,8 @@ class BisectView(QWidget):
         self.nodes = TableView(context.theme, "nodes to keep off the delegate")
         self.nodes.hide_tools()
         self._empty = EmptyState(context.theme, _EMPTY)
+        self._start = EmptyState(context.theme, _NOT_BEGUN)
+        self._parts = QStackedWidget()
         self._pages = QStackedWidget()
         self._lay_out()
         self.requested.activated.connect(lambda _index: self._metric_chosen())
@@ -249,6 +256,7 @@ class BisectView(QWidget):
         self._title.setText(_title(found))
         self._title.setToolTip(found.target if found is not None else "")
         self._error.show_outcome(None if found is None else found.outcome)
+        self._parts.setCurrentIndex(0 if found is None else 1)
         self._show_trials(found)
         self._show_finding(found)
 
@@ -330,7 +338,9 @@ class BisectView(QWidget):
         split.addWidget(self.trials)
         split.addWidget(found)
         split.setSizes([540, 500])
-        page = job_page(bar, self._problem, self._error, split)
+        self._parts.addWidget(self._start)
+        self._parts.addWidget(split)
+        page = job_page(bar, self._problem, self._error, self._parts)
         set_job_page(self, self._pages, self._empty, page)
 
 
@@ -351,12 +361,7 @@ def _trying(found: JobProgress | None) -> Trying | None:
 
 
 def _waiting(found: JobProgress | None) -> str:
-    if found is None:
-        return (
-            "Programs without some of the delegated nodes are compiled and tested, until the set "
-            "cannot be reduced further."
-        )
-    return "The nodes appear here." if found.running else ""
+    return "The nodes appear here." if found is not None and found.running else ""
 
 
 def _title(found: JobProgress | None) -> str:

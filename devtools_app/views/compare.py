@@ -97,7 +97,7 @@ class ComparePane(PanelActions, Pane):
         self.headline = QLabel()
         self.about = QLabel()
         self.summary = TableView(context.theme, "summary of the comparison")
-        self.summary.hide_tools()
+        self.summary.hide_tools(folds=True)
         self.tree = DotList(context.theme, "Variants of this program")
         self._disk = push_button(
             "Disk use…",

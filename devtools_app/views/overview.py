@@ -135,10 +135,10 @@ class OverviewPane(Pane):
         ):
             # the cards of this page say more about what is of it
             leads = finding.view != "overview"
-            row = LinkRow(self.theme, entry, leads=leads)
+            row = LinkRow(self.theme, entry, leads=leads, word=finding.tone.severity)
             if leads:
                 row.clicked.connect(lambda _on=False, number=number: self._choose(number))
-            card.add(row, self._action(finding, number))
+            card.add_line(row, self._action(finding, number))
         if not content.entries:
             card.add(card_text(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)
@@ -163,22 +163,19 @@ class OverviewPane(Pane):
     def _add_right(self, content: Overview) -> None:
         self._cards.clear()
         self._add_next(content)
-        for group in content.methods:
-            card = self._cards[group.title] = Card(self.theme, f"Method {group.title}")
-            card.add_facts((*group.facts, *self._work.get(group.title, ())))
-            self.page.add_right(card)
-        for group in content.memory:
-            card = Card(self.theme, group.title)
-            card.add_facts(group.facts)
-            self.page.add_right(card)
         if content.verdict is not None:
             card = Card(self.theme, "Do the files belong together?")
             card.add_entries((content.verdict.entry,))
             card.add_entries(content.verdict.links)
             self.page.add_right(card)
-        card = Card(self.theme, content.files.title)
-        card.add_facts(content.files.facts)
-        self.page.add_right(card)
+        for group in content.methods:
+            card = self._cards[group.title] = Card(self.theme, f"Method {group.title}")
+            card.add_facts((*group.facts, *self._work.get(group.title, ())))
+            self.page.add_far(card)
+        for group in (*content.memory, content.files):
+            card = Card(self.theme, group.title)
+            card.add_facts(group.facts)
+            self.page.add_far(card)
 
     def _add_next(self, content: Overview) -> None:
         """Add the suggested next steps, and once a hint that the program can be changed here."""
@@ -188,7 +185,9 @@ class OverviewPane(Pane):
         card = Card(self.theme, "What to do next")
         for step in content.steps:
             entry = step_entry(session, step)
-            card.add_entries((entry,), lambda _at, one=step: self._take(one))
+            row = LinkRow(self.theme, entry)
+            row.clicked.connect(lambda _on=False, one=step: self._take(one))
+            card.add_line(row)
         if content.change:
             words = card_text(self.theme, content.change, FontSize.SMALL)
             set_role(words, "role", "muted")

@@ -61,7 +61,7 @@ class _PartitionsContent:
     delegates: dict[int | None, list[int]]
 
 
-_PARTITIONS_SHARE = 46  # percent: most programs have few delegates, and many boundary tensors
+_PARTITIONS_SHARE = 48  # percent: most programs have few delegates, and many boundary tensors
 
 
 class PartitionsPane(PanelActions, Pane):

@@ -15,7 +15,9 @@ from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.roofline_plot import RooflinePlot
 from devtools_app.widgets.table_view import TableView
 from inspector.files.session import Session
@@ -48,6 +50,7 @@ class RooflinePane(PanelActions, Pane):
         super().__init__(context, "Roofline")
         self.runner = context.jobs["calibrate"]
         self.plot = RooflinePlot(context.theme)
+        self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "operators at their limits")
         self._content: _RooflineContent | None = None
         self._calibrate = self.add_button(
@@ -58,13 +61,14 @@ class RooflinePane(PanelActions, Pane):
         )
         self._cancel.hide()
         parts = QSplitter(Qt.Orientation.Vertical)
-        parts.addWidget(self.plot)
+        parts.addWidget(with_legend(self.plot, self.legend))
         parts.addWidget(self.table)
         parts.setChildrenCollapsible(False)
         parts.setSizes([420, 240])
         self.set_content(parts)
         self.plot.chosen.connect(self._row_chosen)
         self.table.row_chosen.connect(self._row_chosen)
+        context.theme.changed.connect(lambda: self.legend.set_colours(context.theme.canvas))
         self.runner.changed.connect(self._show_job)
         self.runner.finished.connect(lambda _job: self._measured())
 
@@ -87,6 +91,7 @@ class RooflinePane(PanelActions, Pane):
         scene = self._content.scene
         self.plot.show_scene(scene)
         self.plot.show_message(_why_empty(scene))
+        self.legend.set_entries(scene.legend)
         self.table.show_table(scene.table)
         self.show_content()
         self._show_job()

@@ -190,9 +190,12 @@ class SourcePane(PanelActions, Pane):
             self.root_button.setVisible(text.path is None)
             self.pages.setCurrentWidget(self.absent)
             return
-        if self.code.toPlainText() != "\n".join(text.lines):
+        fresh = self.code.toPlainText() != "\n".join(text.lines)
+        if fresh:
             self.code.show_code(text.lines)
         self.code.show_costs(content.source.files.get(file, {}), self.state.units.time)
+        if fresh and not self._line.line:
+            self.code.reveal_slowest()
         self.code.mark((self._line.line,) if self._line.line else ())
         self.pages.setCurrentWidget(self.code)
 

@@ -55,7 +55,11 @@ _EMPTY = Need(
     " real kernels or on torch's, and any value can be read and replaced.",
     "etscope step model.pte --call 0",
 )
-_NOT_BEGUN = Need("Not started", "Begin runs the method up to the call, with the inputs of Run.")
+_NOT_BEGUN = Need(
+    "Not started",
+    "Begin runs the method up to the call chosen above, with the inputs of Run. Its nodes are then"
+    " run one by one, and any value can be read and replaced on the way.",
+)
 _GOING = Need("Running", "The method runs up to the call.")
 _CHOOSE = Need("No value chosen", "Choose a value to read its elements or to replace it.")
 _ENGINES = {"auto": "the best engine", "native": "real kernels", "torch": "torch kernels"}
@@ -89,9 +93,9 @@ class StepView(QWidget):
         self._error = OutcomeLine(context.theme, context.ask)
         self._refused = problem_label()
         self.nodes = TableView(context.theme, "nodes of the call")
-        self.nodes.set_need(_NOT_BEGUN)
+        self.nodes.set_need(_GOING)
         self.values = TableView(context.theme, "values of the call")
-        self.values.set_need(_NOT_BEGUN)
+        self.values.set_need(_GOING)
         self.numbers = TableView(context.theme, "elements of the value")
         self.numbers.hide_tools()
         self.numbers.set_need(_CHOOSE)
@@ -100,6 +104,8 @@ class StepView(QWidget):
         self.what.setToolTip("zeros, ones, a scalar, or a file with one tensor")
         self._empty = EmptyState(context.theme, _EMPTY)
         self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=False)))
+        self._start = EmptyState(context.theme, _NOT_BEGUN)
+        self._parts = QStackedWidget()
         self._pages = QStackedWidget()
         self._lay_out()
         self.call.activated.connect(lambda _index: self._refresh())
@@ -259,8 +265,8 @@ class StepView(QWidget):
         self._error.show_outcome(None if walk is None else walk.outcome)
         self._refused.setText("" if walk is None else walk.state.refused)
         self._refused.setVisible(bool(self._refused.text()))
-        for table in (self.nodes, self.values):
-            table.set_need(_GOING if walk is not None and walk.running else _NOT_BEGUN)
+        started = walk is not None and (walk.running or bool(walk.state.nodes))
+        self._parts.setCurrentIndex(1 if started else 0)
         at = walk.state if walk is not None else None
         shown = (at.facts, at.position, at.values, at.looked) if at is not None else ()
         if len(shown) != len(self._shown) or any(
@@ -380,7 +386,9 @@ class StepView(QWidget):
         for part in (self.nodes, self.values, one):
             split.addWidget(part)
         split.setSizes([440, 440, 240])
-        page = job_page(bar, self._error, split)
+        self._parts.addWidget(self._start)
+        self._parts.addWidget(split)
+        page = job_page(bar, self._error, self._parts)
         set_job_page(self, self._pages, self._empty, page)
 
 

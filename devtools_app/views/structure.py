@@ -34,8 +34,8 @@ from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
 _WIDTHS = (
-    ColumnWidth(176, 260, 420),
-    ColumnWidth(80, 150, 220),
+    ColumnWidth(196, 280, 420),
+    ColumnWidth(80, 130, 220),
     ColumnWidth(144, 200, 420),  # 37,060,281 bytes
     ColumnWidth(84, 90, 100),
     ColumnWidth(84, 90, 110),

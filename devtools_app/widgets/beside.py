@@ -10,7 +10,7 @@ from typing_extensions import override
 from devtools_app.widgets.legend import Legend
 
 _WIDE = 1.9  # width for a height from which there is room beside
-_DRAWING = 62  # percent of the room at first
+_DRAWING = 60  # percent of the room at first
 
 
 class Beside(QSplitter):

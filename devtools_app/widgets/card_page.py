@@ -1,4 +1,4 @@
-"""A page of cards: two columns if there is width for both, else one."""
+"""A page of cards: as many columns as there is width for, up to three."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from typing_extensions import override
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
 _LINE = 16  # height of a line of text of the usual size
 _LEFT_PART, _RIGHT_PART = 3, 2  # of the width: sentences with a button need more than facts
-_WIDEST = 1560  # beyond that lines are too long to be read with ease
+_VERY_WIDE = 1500  # from which cards of facts have a column of their own
+_WIDEST = 2400  # beyond that lines are too long to be read with ease
 
 
 class CardPage(QScrollArea):
-    """Cards over the whole width, then two columns of them.
+    """Cards over the whole width, then columns of them.
 
     It scrolls downwards, and sideways if even one column is too narrow for large text.
     """
@@ -38,12 +39,14 @@ class CardPage(QScrollArea):
         self._page = page
         self._head = QVBoxLayout()
         self._head.setSpacing(10)
-        self._left, self._right = QVBoxLayout(), QVBoxLayout()
-        self._columns = QHBoxLayout()
-        self._columns.setSpacing(12)
-        for column, part in ((self._left, _LEFT_PART), (self._right, _RIGHT_PART)):
-            column.setSpacing(12)
-            self._columns.addLayout(column, part)
+        self._left, self._right, self._far = QVBoxLayout(), QVBoxLayout(), QVBoxLayout()
+        self._columns, self._facts = QHBoxLayout(), QVBoxLayout()
+        for layout in (self._left, self._right, self._far, self._columns, self._facts):
+            layout.setSpacing(12)
+        self._facts.addLayout(self._right, 1)
+        self._facts.addLayout(self._far, 1)
+        self._columns.addLayout(self._left, _LEFT_PART)
+        self._columns.addLayout(self._facts, _RIGHT_PART)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 14, 16, 16)
         layout.setSpacing(12)
@@ -58,7 +61,7 @@ class CardPage(QScrollArea):
 
     def clear(self) -> None:
         """Remove all cards from the page."""
-        for layout in (self._head, self._left, self._right):
+        for layout in (self._head, self._left, self._right, self._far):
             while (item := layout.takeAt(0)) is not None:
                 widget = item.widget()
                 if widget is not None:
@@ -77,10 +80,14 @@ class CardPage(QScrollArea):
         """Add a card to the second column, which is placed below the first in a narrow window."""
         self._right.addWidget(widget)
 
+    def add_far(self, widget: QWidget) -> None:
+        """Add a card to the third column, below the second where there is no width for it."""
+        self._far.addWidget(widget)
+
     def end(self) -> None:
-        """Align the cards of both columns to the top."""
-        self._left.addStretch(1)
-        self._right.addStretch(1)
+        """Align the cards of all columns to the top."""
+        for column in (self._left, self._right, self._far):
+            column.addStretch(1)
         self._fit_later()
 
     @override
@@ -117,7 +124,11 @@ class CardPage(QScrollArea):
     def _arrange(self) -> None:
         # what is side by side in small text is one below the other in large text
         line = max(QFontMetrics(self.font()).height(), _LINE)
-        wide = self.viewport().width() >= _WIDE * line / _LINE
-        requested = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
-        if self._columns.direction() != requested:
-            self._columns.setDirection(requested)
+        room = self.viewport().width() * _LINE / line
+        for layout, least in ((self._columns, _WIDE), (self._facts, _VERY_WIDE)):
+            across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+            requested = across if room >= least else down
+            if layout.direction() != requested:
+                layout.setDirection(requested)
+        self._facts.setStretch(0, 1 if room >= _VERY_WIDE else 0)  # else far is right below it
+        self._columns.setStretch(1, _LEFT_PART if room >= _VERY_WIDE else _RIGHT_PART)

@@ -57,6 +57,14 @@ class Card(QFrame):
         line.addWidget(at_end, 0, Qt.AlignmentFlag.AlignVCenter)
         self._inside.addLayout(line)
 
+    def add_line(self, widget: QWidget, at_end: QWidget | None = None) -> None:
+        """Add a line of a list, with a rule above it."""
+        rule = QFrame()
+        rule.setObjectName("rule")
+        rule.setFixedHeight(1)
+        self._inside.addWidget(rule)
+        self.add(widget, at_end)
+
     def add_entries(
         self, entries: Sequence[ListEntry], chosen: Callable[[int], object] | None = None
     ) -> None:

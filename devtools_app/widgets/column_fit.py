@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
 from typing_extensions import override
 
+_ROOMY = 2.3
 _HEADING_PAD = 22  # of the style sheet at both sides, and what Qt leaves beside the label
 
 
@@ -22,6 +23,7 @@ class ColumnWidth:
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
         is_empty: whether all cells are empty; where others are cut, it is hidden
+        roomy: minimum useful width where that is a smaller part of the view, 0 for none
 
     Units: pixels
     """
@@ -31,6 +33,12 @@ class ColumnWidth:
     most: int
     is_number: bool = False
     is_empty: bool = False
+    roomy: int = 0
+
+    def within(self, room: int) -> ColumnWidth:
+        """Return the limits in a view of a width."""
+        enough = self.roomy > self.least and room >= _ROOMY * self.roomy
+        return replace(self, least=self.roomy) if enough else self
 
 
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
@@ -136,29 +144,30 @@ class ColumnFit(QObject):
         self._fitting = True
         try:
             room = self._viewport.width()
-            shown = self._shown(room)
+            columns = [one.within(room) for one in self._columns]
+            shown = self._shown(columns, room)
             self._hide_others(shown)
-            widths = fitted([self._columns[index] for index in shown], room)
+            widths = fitted([columns[index] for index in shown], room)
             for index, width in zip(shown, widths, strict=True):
                 self._head.resizeSection(index, width)
         finally:
             self._fitting = False
 
-    def _shown(self, room: int) -> list[int]:
+    def _shown(self, columns: Sequence[ColumnWidth], room: int) -> list[int]:
         """Return the columns to show: those that were chosen, and as many others as fit."""
-        every = range(len(self._columns))
+        every = range(len(columns))
         if not self._folds:
             return [index for index in every if self._chosen.get(index, True)]
-        taken = sum(self._columns[index].least for index in every if self._chosen.get(index))
-        scarce = sum(column.most for column in self._columns) > room
+        taken = sum(columns[index].least for index in every if self._chosen.get(index))
+        scarce = sum(column.most for column in columns) > room
         shown, full = list[int](), False
         for index in every:
             if index in self._chosen:
                 shown += [index] if self._chosen[index] else []
                 continue
-            if scarce and self._columns[index].is_empty:
+            if scarce and columns[index].is_empty:
                 continue
-            taken += self._columns[index].least
+            taken += columns[index].least
             full = full or (taken > room and bool(shown))
             shown += [] if full else [index]
         return shown

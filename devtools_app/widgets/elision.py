@@ -21,7 +21,7 @@ _DOTS = "…"
 _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py"
 # a number, the module that something is in, the kind of a file, or the file in a folder
 _TAIL = re.compile(
-    r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+)"
+    r"(?:\w*?(?P<number>_\d+)|[^:]*\w(?P<count> \d+)|.*(?P<place> in [\w.]+)"
     rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|\S*[^\s/](?P<file>/[^\s/]+))"
 )
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
@@ -30,6 +30,10 @@ _OPERATOR = re.compile(
     r"(?:native_call_)?(?:(?:aten|dim_order_ops|quantized_decomposed)(?:::|\.)"
     r"|(?<=native_call_))(?P<name>\w+)(?:\.\w+)?"
 )
+# what is added in parentheses; what every name of a node of this dialect begins with
+_ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
+_NODE_PREFIX = "aten_"
+_EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
 
 
 def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
@@ -37,10 +41,21 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
 
     An operator keeps its name, a dotted path its last parts, a numbered name its number, what is
     in a module its module, a file its beginning and suffix, or its name behind a folder, other
-    names beginning and end.
+    names beginning and end. What is in parentheses, and the dialect of a node, goes first.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
+    if aside := _ASIDE.fullmatch(text):
+        shown = f"{aside['name']}{_DOTS}"
+        fits = metrics.horizontalAdvance(shown) <= room
+        return shown if fits else elided(aside["name"], metrics, room)
+    if text.startswith(_NODE_PREFIX):
+        rest = text.removeprefix(_NODE_PREFIX).removeprefix("_")
+        shown = f"{_DOTS}{rest}"
+        fits = metrics.horizontalAdvance(shown) <= room
+        # a rest that is whole would look like the name of another node
+        cut = min(room, metrics.horizontalAdvance(rest) - 1)
+        return shown if fits else elided(rest, metrics, cut)
     if operator := _OPERATOR.fullmatch(text):
         return _operator(text, operator, metrics, room)
     tail = _TAIL.fullmatch(text)
@@ -85,10 +100,14 @@ def _operator(
 def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return as many of the last parts of a path as fit, at least some of the last one."""
     parts = text.split(".")
-    for first in range(1, len(parts)):
+    common = parts[-1] in _EVERYWHERE
+    for first in range(1, len(parts) - common):
         shown = f"{_DOTS}{'.'.join(parts[first:])}"
         if metrics.horizontalAdvance(shown) <= room:
             return shown
+    if common:
+        name = ".".join(parts[-2:])
+        return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
     return elided(parts[-1], metrics, room)
 
 
@@ -144,7 +163,8 @@ class NameDelegate(CellDelegate):
     ) -> None:
         found = QStyleOptionViewItem(option)
         self.initStyleOption(found, index)
-        found.text = elided(found.text, found.fontMetrics, _room(found))
+        room = _room(found) - 1  # advances are rounded: else Qt would cut it once more
+        found.text = elided(found.text, found.fontMetrics, room)
         style = found.widget.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, found, painter, found.widget)
 

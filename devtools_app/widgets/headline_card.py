@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.headline import TimeSum
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.cards import Card, card_text
+from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.run_strip import RunStrip
 from devtools_app.widgets.time_bar import TimeBar
 from inspector.tables.facts import Fact
 from inspector.tables.glossary import definition
+from inspector.tables.method_facts import CALIBRATE
 from inspector.trace.run_times import RunTimes
 
 _WIDE = 36  # heights of a line from which figure and runs are side by side
@@ -94,14 +103,22 @@ class HeadlineCard(Card):
         line = QHBoxLayout(found)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
-        label, value = QLabel(fact.label), QLabel(fact.value)
+        label = QLabel(fact.label)
+        value = self._calibrate() if fact.exact == CALIBRATE else QLabel(fact.value)
         for one, hover in ((label, definition(fact.label)), (value, fact.exact)):
             one.setFont(self._theme.sans(FontSize.SMALL))
             one.setToolTip(hover)
             line.addWidget(one)
         set_role(label, "role", "muted")
-        value.setAccessibleName(f"{fact.label}: {fact.value}")
+        value.setAccessibleName(f"{fact.label}: {value.text()}")
         return found
+
+    def _calibrate(self) -> QPushButton:
+        """Return the action in place of a limit that was not measured."""
+        button = PushButton("Calibrate this machine")
+        set_role(button, "link", "true")
+        button.clicked.connect(lambda: self.chosen.emit("roofline"))
+        return button
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

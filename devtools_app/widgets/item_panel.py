@@ -139,9 +139,14 @@ class ItemPanel(QWidget):
         self._marked = words
         self._any_model.set_marks(RowMarks(words, self._theme.icon("pencil", "accent")))
 
-    def hide_tools(self) -> None:
-        """Hide the filter line, for short lists; without it all columns are shown."""
-        self._fit.fold(on=False)
+    def hide_tools(self, *, folds: bool = False) -> None:
+        """Hide the filter line, for short lists; without it all columns are shown.
+
+        Args:
+            folds: columns without room are hidden nevertheless; a right click on the headings
+                lists them
+        """
+        self._fit.fold(on=folds)
         self._bar.setVisible(False)
 
     def start_find(self) -> None:

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.widgets.sign import draw_sign
 from devtools_app.widgets.text_label import breakable, text_label
+from inspector.findings.finding import SEVERITIES
 
 _LEFT, _DOT, _PAD = 24, 8, 5
+_WORD_GAP = 12
 
 
 class LinkRow(QAbstractButton):
-    """One entry; activated by the mouse, Space or Return. Without a target it is plain text."""
+    """One entry; activated by the mouse, Space or Return. Without a target it is plain text.
 
-    def __init__(self, theme: Theme, entry: ListEntry, *, leads: bool = True) -> None:
+    Args:
+        theme: of the window
+        entry: title, detail and colour
+        leads: whether it can be chosen
+        word: what the sign means, in its colour before the title; empty where the title says so
+    """
+
+    def __init__(
+        self, theme: Theme, entry: ListEntry, *, leads: bool = True, word: str = ""
+    ) -> None:
         super().__init__()
         self._theme = theme
         self._entry = entry
         self._leads = leads
-        parts = (entry.accessible_text, entry.title, entry.detail)
+        parts = (entry.accessible_text or word, entry.title, entry.detail)
         self.setAccessibleName(", ".join(part for part in parts if part))
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -33,15 +44,27 @@ class LinkRow(QAbstractButton):
             self.setCursor(Qt.CursorShape.PointingHandCursor)
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        layout = QVBoxLayout(self)
         self._in = 14 * entry.depth
-        layout.setContentsMargins(_LEFT + self._in, _PAD, _PAD + 2, _PAD)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(_LEFT + self._in, _PAD, _PAD + 2, _PAD)
+        line.setSpacing(_WORD_GAP)
+        if word:
+            line.addWidget(self._word(word), 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout()
         layout.setSpacing(1)
+        line.addLayout(layout, 1)
         layout.addWidget(_label(entry.title, theme, FontSize.NORMAL, strong=entry.strong))
         if entry.detail:
             detail = _label(entry.detail, theme, FontSize.SMALL)
             set_role(detail, "role", "muted")
             layout.addWidget(detail)
+
+    def _word(self, word: str) -> QWidget:
+        label = _label(word, self._theme, FontSize.NORMAL)
+        set_role(label, "role", self._entry.tone)
+        widest = max(QFontMetrics(self._theme.sans()).horizontalAdvance(one) for one in SEVERITIES)
+        label.setFixedWidth(widest + 2)
+        return label
 
     @override
     def hasHeightForWidth(self) -> bool:

@@ -26,13 +26,17 @@ from inspector.tables.table import Column, ColumnKind, Table
 
 _LETTERS = 9  # of a name in a short list that is worth a line
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
+_MOST_BLANK = 4000  # the same of all rows of a column that may be empty
 _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
 _LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
+_NAME = 190  # of the first column where the table is not narrow
+_LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
 _LEAST_BADGE = 200  # one word, a sign and a figure are whole
 _LEAST_MEASURED = 110  # of columns whose width the user has not chosen
 _PAD = 26  # on both sides of a cell
+_PLAIN_PAD = 22  # the same in a short list without headings
 
 
 class _Grid(QTableView):
@@ -136,7 +140,7 @@ class TableView(ItemPanel):
     def _keep_names(self) -> None:
         """Hide the other columns of a short list while they leave some letters of a name only."""
         columns = self.rows.columns
-        widths = [self._width_of(*one).usual for one in enumerate(columns)]
+        widths = [self._plain_width(*one) for one in enumerate(columns)]
         letters = QFontMetrics(self._theme.mono()).averageCharWidth() * _LETTERS
         full = sum(widths[1:]) + min(widths[0] if widths else 0, letters) > self.width()
         for index in range(1, len(columns)):
@@ -220,7 +224,7 @@ class TableView(ItemPanel):
         if self._plain and columns:
             head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             for index, column in enumerate(columns):
-                self._grid.setColumnWidth(index, self._width_of(index, column).usual)
+                self._grid.setColumnWidth(index, self._plain_width(index, column))
             self._keep_names()
         else:
             self._fit_columns()
@@ -228,31 +232,53 @@ class TableView(ItemPanel):
     def _fit_columns(self) -> None:
         self._fit.set_columns([self._width_of(*one) for one in enumerate(self.rows.columns)])
 
-    def _width_of(self, index: int, column: Column) -> ColumnWidth:
-        mono = column.mono or column.kind in NUMBERS
-        metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
-        heading = self._fit.heading_width(column.heading)
+    def _plain_width(self, index: int, column: Column) -> int:
+        return self._longest(column, self._texts(index)) + _PLAIN_PAD
+
+    def _texts(self, index: int) -> set[str]:
         step = max(1, self.rows.length // _SAMPLE_ROWS)
-        texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
-        longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        return {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
+
+    def _longest(self, column: Column, texts: Iterable[str]) -> int:
+        metrics = self._metrics(column)
+        return max((metrics.horizontalAdvance(text) for text in texts), default=0)
+
+    def _is_blank(self, index: int) -> bool:
+        rows = self.rows.length
+        return 0 < rows <= _MOST_BLANK and not any(
+            self.rows.text(row, index) for row in range(rows)
+        )
+
+    def _metrics(self, column: Column) -> QFontMetrics:
+        mono = column.mono or column.kind in NUMBERS
+        return QFontMetrics(self._theme.mono() if mono else self._theme.sans())
+
+    def _width_of(self, index: int, column: Column) -> ColumnWidth:
+        heading = self._fit.heading_width(column.heading)
+        texts = self._texts(index)
+        longest = self._longest(column, texts)
         longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
+        letter = self._metrics(column).averageCharWidth()
         usual = min(_WIDEST, max(_NARROWEST, heading, longest + _PAD))
         most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:
-            usual = most = max(heading, metrics.averageCharWidth() * column.width)
+            usual = most = max(heading, letter * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
-        empty = step == 1 and self.rows.length > 0 and not any(texts)
+        empty = not any(texts) and self._is_blank(index)
         if column.kind is ColumnKind.NUMBER:
             return ColumnWidth(usual, usual, usual, is_number=True, is_empty=empty)
         if column.kind is ColumnKind.BADGE:
             return ColumnWidth(min(usual, max(_LEAST_BADGE, heading)), usual, usual, is_empty=empty)
         if column.width:
-            usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
+            usual = max(heading, min(usual, letter * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
+        least = _LEAST_LONG if column.width >= _LONG else least
         least = least if index else _LEAST_FIRST
         if longest + _PAD <= _SHORT:
             least = max(least, longest + _PAD)
-        return ColumnWidth(min(usual, max(least, heading)), usual, most, is_empty=empty)
+        roomy = 0 if index else min(usual, _NAME)
+        least = min(usual, max(least, heading))
+        return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)
 
     def _selected(self) -> None:
         index = self._grid.currentIndex()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from PySide6.QtCore import QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QTextCursor
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
@@ -46,6 +46,16 @@ class TimedCode(CodeView):
         self._largest = max(known, default=0.0)
         self._fit_line_numbers()
         self.viewport().update()
+
+    def reveal_slowest(self) -> None:
+        """Scroll to the line that takes the most time; without times, to the first with nodes."""
+        lines = self._lines
+        slowest = max(
+            sorted(lines), key=lambda one: np.nan_to_num(lines[one].nanoseconds), default=0
+        )
+        if slowest:
+            self.setTextCursor(QTextCursor(self._block(slowest)))
+            self.centerCursor()
 
     @override
     def line_number_width(self) -> int:

@@ -22,7 +22,8 @@ from inspector.tables.tree import Tree, TreeOrder, empty_tree
 _SAMPLE_ROWS = 200  # widths are measured on a sample: a tree may have a million rows
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
-_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 116
+_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 168, 72, 92, 116
+_LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
 _MOST_NAME = 520
 _PAD = 26  # on both sides of a cell
 
@@ -172,7 +173,7 @@ class TreeView(ItemPanel):
         if index == 0:
             most = min(_MOST_NAME, longest + 4 * self._tree.indentation() + 24)
             usual = self._name_width
-            return ColumnWidth(min(usual, _LEAST_NAME), usual, max(usual, most))
+            return ColumnWidth(min(usual, _LEAST_NAME, most), usual, max(usual, most))
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, usual)
@@ -181,7 +182,8 @@ class TreeView(ItemPanel):
             return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
-        least = longest + _PAD if longest + _PAD <= _SHORT else _LEAST_TEXT
+        least = _LEAST_LONG if column.width >= _LONG else _LEAST_TEXT
+        least = longest + _PAD if longest + _PAD <= _SHORT else least
         return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + _PAD))
 
     def sort_by(self, column: int, *, descending: bool) -> None:

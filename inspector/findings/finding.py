@@ -34,6 +34,7 @@ _WORDS = {
     Tone.GOOD: "good",
     Tone.NEUTRAL: "note",
 }
+SEVERITIES = tuple(_WORDS.values())
 _SHAPES = {Tone.BAD: "▲", Tone.WARN: "◆", Tone.GOOD: "●", Tone.NEUTRAL: "○"}
 
 
@@ -84,4 +85,9 @@ class Finding:
     @property
     def line(self) -> str:
         """Return severity, possible savings, and the detail, for the second line."""
-        return " · ".join(filter(None, (self.tone.severity, self.saved, self.detail)))
+        return " · ".join(filter(None, (self.tone.severity, self.grounds)))
+
+    @property
+    def grounds(self) -> str:
+        """Return possible savings and the detail, where the severity stands elsewhere."""
+        return " · ".join(filter(None, (self.saved, self.detail)))

@@ -124,7 +124,7 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     columns += [difference_column(rows, number, letters) for number in others]
     for number in others:
         title = "certainty" if len(letters) == 2 else f"certainty {letters[number]}"
-        columns.append(text_column(title, [_certainty(one, number) for one in rows], width=30))
+        columns.append(text_column(title, [_certainty(one, number) for one in rows], width=48))
     columns.append(text_column("area", [one.area for one in rows]))
     keys = [link_of(shown_place(one), letters) for one in rows]
     return Table(tuple(columns), len(rows), keys, noun="numbers")

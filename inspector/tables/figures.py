@@ -74,7 +74,9 @@ class Figure(float):
         """Return a difference with its sign; those of shares are in percentage points."""
         sign = "+" if self > 0 else "−" if self < 0 else ""
         if self.quantity is Quantity.SHARE:
-            return f"{sign}{abs(self) * 100:.1f} points"
+            points = abs(self) * 100
+            shown = f"{points:.1f}" if points >= 0.05 or not points else f"{points:.2g}"
+            return f"{sign}{shown} points"
         return sign + self.size().text()
 
     def size(self) -> Figure:

@@ -158,7 +158,7 @@ def _tree(
         parent = len(names)
         known = [line.nanoseconds for line in lines.values() if not np.isnan(line.nanoseconds)]
         names.append(file_name(file))
-        code.append(file)
+        code.append(file.removesuffix(file_name(file)).rstrip("/\\"))  # its folder
         nodes.append(sum(len(line.nodes) for line in lines.values()))
         spent.append(sum(known) if known else float("nan"))
         ticks = [tick for line in lines.values() for tick in line.ticks]

@@ -72,7 +72,7 @@ def list_table(found: Sequence[TensorSource], units: Units) -> Table:
 def _columns(found: Sequence[TensorSource], units: Units) -> tuple[Column, ...]:
     sizes = [one.nbytes for one in found]
     return (
-        text_column("name", [one.name for one in found], mono=True, width=18),
+        text_column("name", [one.name for one in found], mono=True, width=28),
         text_column("type", [_type(one) for one in found], mono=True, width=14),
         number_column("size", sizes, Quantity.SIZE, unit=units.size),
         text_column("where", [one.origin for one in found], width=9),

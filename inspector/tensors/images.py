@@ -12,6 +12,7 @@ from inspector.tensors.elements import Array, Elements
 
 SIDE = 512  # most pixels a side
 _FEW = 256  # elements of a slice that is shown as one of many tiles
+_WIDE = 2.0  # width to height of tiles that are wrapped: that of the drawing in the window
 _BLOCK = 1 << 18  # elements read at a time
 _MOST_READ = 1 << 24  # of one image; of more each patch is a sample
 Check = Callable[[], object]
@@ -98,12 +99,14 @@ def place_of(
     if choice.tiled:
         (down, row), (right, column) = divmod(at[0], tile[0]), divmod(at[1], tile[1])
         inside = row, column
-        across, along = _tile_axes(choice, sizes)
-        for axes, number in ((across, down), (along, right)):
-            for axis in reversed(axes):
-                number, found[axis] = divmod(number, sizes[axis])
-            if number:
-                return None
+        axes, in_a_row = _tiles(choice, sizes, tile)
+        if right >= in_a_row:
+            return None
+        number = down * in_a_row + right
+        for axis in reversed(axes):
+            number, found[axis] = divmod(number, sizes[axis])
+        if number:
+            return None
     for axis, index in ((choice.rows, inside[0]), (choice.columns, inside[1])):
         if axis is None:
             continue
@@ -113,10 +116,20 @@ def place_of(
     return tuple(found)
 
 
-def _tile_axes(choice: SliceChoice, sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """Return the dimensions that tiles go down by, and to the right."""
-    rest = [one for one in range(len(sizes)) if one not in (choice.rows, choice.columns)]
-    return (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
+def _tiles(
+    choice: SliceChoice, sizes: tuple[int, ...], tile: tuple[int, int]
+) -> tuple[list[int], int]:
+    """Return the dimensions that number the tiles, and how many tiles are in a row of them.
+
+    The last dimension goes right where others go down; one alone is wrapped into lines.
+    """
+    axes = [one for one in range(len(sizes)) if one not in (choice.rows, choice.columns)]
+    wide = [axis for axis in axes if sizes[axis] > 1]
+    if len(wide) > 1:
+        return axes, sizes[wide[-1]]
+    count = sizes[wide[0]] if wide else 1
+    in_a_row = round(float(np.sqrt(_WIDE * count * tile[0] / tile[1])))
+    return axes, min(max(in_a_row, 1), count)
 
 
 def layout_of(
@@ -127,10 +140,10 @@ def layout_of(
     columns = 1 if choice.columns is None else sizes[choice.columns]
     if not choice.tiled:
         return (rows, columns), (rows, columns)
-    across, along = _tile_axes(choice, sizes)
-    down = int(np.prod([sizes[axis] for axis in across], dtype=np.int64))
-    right = int(np.prod([sizes[axis] for axis in along], dtype=np.int64))
     tile = rows + 1, columns + 1  # a line between tiles
+    axes, right = _tiles(choice, sizes, tile)
+    count = int(np.prod([sizes[axis] for axis in axes], dtype=np.int64))
+    down = -(-count // max(right, 1))
     return (down * tile[0] - 1, right * tile[1] - 1), tile
 
 
@@ -197,12 +210,11 @@ def grid_places(
     if choice.tiled:
         (down, row), (right, column) = np.divmod(rows, tile[0]), np.divmod(columns, tile[1])
         inside = row, column
-        across, along = _tile_axes(choice, sizes)
-        for axes, numbers, turned in ((across, down, False), (along, right, True)):
-            rest = numbers
-            for axis in reversed(axes):
-                rest, index = np.divmod(rest, sizes[axis])
-                places[..., axis] = index if turned else index[:, None]
+        axes, in_a_row = _tiles(choice, sizes, tile)
+        rest = down[:, None] * in_a_row + right
+        for axis in reversed(axes):
+            rest, places[..., axis] = np.divmod(rest, sizes[axis])
+        there &= rest == 0  # the last line of tiles may not be full
     for axis, index, turned in ((choice.rows, inside[0], False), (choice.columns, inside[1], True)):
         if axis is None:
             continue

@@ -127,6 +127,36 @@ def test_panel_below_that_was_chosen_stays_in_a_window_of_another_size(window, q
     assert window.below.open == ""
 
 
+def test_operators_are_open_beside_what_is_looked_at_only(window, qtbot) -> None:
+    window.resize(1440, OPEN_FROM)
+    qtbot.waitUntil(lambda: window.below.open == "operators")
+    window.bound["prove"].trigger()
+    assert not window.below.open
+    window.bound["look"].trigger()
+    qtbot.waitUntil(lambda: window.below.open == "operators")
+    window.bound["change_program"].trigger()
+    assert not window.below.open
+    window.below.toggle()
+    assert window.below.open == "operators"
+    qtbot.wait(50)
+    window.bound["prove"].trigger()
+    assert not window.below.open
+    window.bound["change_program"].trigger()
+    assert window.below.open == "operators"  # the user opened it here
+
+
+def test_sessions_have_room_in_every_group(window, qtbot) -> None:
+    window.resize(1440, OPEN_FROM)
+    sessions = window.docks.by_name["sessions"]
+    window.bound["prove"].trigger()
+    window.bound["look"].trigger()
+    window.controller.open(tuple(LOOP[1:2]))
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    for group in ("look", "prove"):
+        window.bound[group].trigger()
+        qtbot.waitUntil(lambda: sessions.height() >= 2 * 80)
+
+
 @pytest.mark.qt_log_ignore("This plugin does not support")  # windows without a screen
 def test_panel_below_floats_and_does_not_fold_others(window, qtbot) -> None:
     window.below.toggle("operators")

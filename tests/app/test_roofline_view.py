@@ -61,7 +61,9 @@ def test_points_lie_at_intensity_and_rate_below_the_lines() -> None:
     assert memory.y[1] == pytest.approx(11.0)
     assert "values logged" in scene.words
     coarse = sum(row.is_coarse and row.work.flops != 0 for row in found.rows)
-    assert f"{coarse} too short for their clock" in scene.words
+    labels = [entry.label for entry in scene.legend]
+    assert f"{coarse} too short for their clock" in labels
+    assert labels[:2] == ["XNNPACK", "not delegated"]  # what the colours mean
     assert len(scene.points) + scene.without_flops + coarse == len(found.rows)
 
 

@@ -58,7 +58,7 @@ def test_panels_give_way_in_a_small_window_and_come_back(make_window, qtbot) -> 
     window = make_window(views=RECORDER_VIEWS)
     window.resize(1280, 800)
     open_sample(window, qtbot)
-    qtbot.waitUntil(lambda: _widths(window)[0] == 200)
+    qtbot.waitUntil(lambda: _widths(window)[0] == 216)
     before = _widths(window)
     window.resize(820, 640)
     qtbot.waitUntil(lambda: _widths(window)[1] >= 430)

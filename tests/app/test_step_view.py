@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select
@@ -63,6 +63,8 @@ def walk_of(view: StepView, qtbot):
 def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, engine) -> None:
     window = make_window()
     view = panel(window, qtbot, NET / "model.pte", NET / "model.etrecord")
+    told = [one for one in view.findChildren(QLabel) if one.text() == "Not started"]
+    assert sum(one.isVisible() for one in told) == 1
     view.engine.setCurrentIndex(view.engine.findData(engine))
     press(view, "Run the method up to the call")
     walk = walk_of(view, qtbot)

@@ -204,6 +204,13 @@ def test_cells_of_an_image_are_the_elements_at_their_places(shape, tiled) -> Non
     assert len(seen) == (values.size if choice.tiled else grid[0] * grid[1])
 
 
+def test_wide_filters_are_tiled_in_lines_that_fit_a_drawing() -> None:
+    shape = (32, 1, 3, 40)
+    rows, columns = layout_of(usual_slice(shape), shape)[0]
+    assert 1 < columns / rows < 4
+    assert layout_of(usual_slice((8, 3, 3, 3)), (8, 3, 3, 3))[0] == (31, 11)  # outputs go down
+
+
 def test_large_images_show_the_outlier_of_each_patch() -> None:
     values = np.zeros((1500, 700), np.float32)
     values[1234, 567] = -3
