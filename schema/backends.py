@@ -75,6 +75,7 @@ class Backend:
             leave their files there
         estimates: a function from a payload and the files that the vendor's tools left to what they
             estimate of it
+        tables: with which the names of its tables of estimates began in former releases
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
         has_options: a run may set options of it
@@ -110,6 +111,7 @@ class Backend:
     executor: str = ""
     keeper: str = ""
     estimates: str = ""
+    tables: str = ""
     has_engines: bool = False
     steps: bool = False
     has_options: bool = False
@@ -229,6 +231,7 @@ _ENTRIES = (  # marks are looked up in this order
         executor="runtime.backends.ethosu:EthosUBackend",
         keeper=f"{_C}ethosu:leaving_files",
         estimates=f"{_P}ethosu.estimates:read_estimates",
+        tables="vela",
         steps=True,
         logs_kernel_layout=True,
     ),

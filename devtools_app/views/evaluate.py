@@ -189,7 +189,7 @@ class EvaluatePane(PanelActions, Pane):
         if self._preparing:
             return
         if state is None or not state.samples:
-            self._refuse(error or "There are no samples")
+            self._refuse(error or "No samples")
             return
         units = self.state.units
         self.request((id(self.runner.current), units), lambda: _figures(state, units))

@@ -36,11 +36,11 @@ from inspector.jobs.planning import PlannerResult, plans_of
 from inspector.memory.plan import MemoryPlan
 from inspector.profile.instruction_times import InstructionTimes, instruction_times
 from inspector.profile.join_index import JoinIndex, join_index
+from inspector.tables.estimates import has_estimates, memories
 from inspector.tables.memory import culprits, measured, memory_plan
 from inspector.tables.planners import IN_FILE, planner_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table
-from inspector.tables.vela import has_estimates, memories
 
 _NO_PROGRAM = Need(
     "No memory plan",

@@ -41,7 +41,7 @@ class ErrorCounts:
 
 
 def error_counts(errors: Sequence[float]) -> ErrorCounts | None:
-    """Return the histogram of errors, None if all are zero or there are none."""
+    """Return the histogram of errors, None if all are zero or none is known."""
     found = np.asarray(errors, np.float64)
     some = np.log10(found[(found > 0) & np.isfinite(found)])
     if not len(some):

@@ -44,7 +44,7 @@ def visualize(
 
     Args:
         visualizable: an ExportedProgram, an EdgeProgramManager or an ExecutorchProgramManager
-        reuse_server: of Model Explorer, without effect here: there is no server
+        reuse_server: of Model Explorer, without effect here, without a server
         no_open_in_browser: only write the files, and print the command that opens them
         **kwargs: further options of Model Explorer, without effect here
 
@@ -72,7 +72,7 @@ def visualize_with_clusters(
         exported_program: the program
         json_file_name: write this file for Model Explorer instead of opening the window
         no_open_in_browser: only write the files, and print the command that opens them
-        reuse_server: of Model Explorer, without effect here: there is no server
+        reuse_server: of Model Explorer, without effect here, without a server
         get_node_partition_name: partition of a node or None
         get_node_qdq_cluster_name: cluster of a node or None
         **kwargs: further options of Model Explorer, without effect here

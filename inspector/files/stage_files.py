@@ -33,7 +33,7 @@ def session_stages(session: Session) -> FoundStages:
     """
     file = _home(session)
     if file is None:
-        return FoundStages(why="stages are stored next to a program, but there is none")
+        return FoundStages(why="stages are stored next to a program, which is missing")
     path = Path(file.path).parent / STAGES
     if not path.is_file():
         return FoundStages(why=f"no {STAGES} next to {Path(file.path).name}")

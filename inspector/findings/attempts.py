@@ -169,10 +169,10 @@ def edit_words(edits: Edits) -> str:
 
 
 def command_of(session: Session, finding: Finding) -> str:
-    """Return the command that compiles with the edits of a finding, empty where there is none.
+    """Return the command that compiles with the edits of a finding, empty where no command does.
 
-    There is none without edits or a recipe, where the recipe has them already, and where they
-    empty a list of the recipe, which no option does.
+    None does without edits or a recipe, where the recipe has them already, and where they empty a
+    list of the recipe, which no option does.
     """
     job = known_job(session) if finding.edits else None
     if job is None:

@@ -98,7 +98,7 @@ def _missing(session: Session) -> list[Finding]:
     )
     absent = [words for missing, words in requested if missing]
     return [
-        Finding(Tone.NEUTRAL, f"There is no {words}", weight=1.5 - 0.1 * place)
+        Finding(Tone.NEUTRAL, f"No {words}", weight=1.5 - 0.1 * place)
         for place, words in enumerate(absent)
     ]
 

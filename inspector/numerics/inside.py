@@ -172,7 +172,7 @@ def _with_fused(
     """Add to each event the nodes fused into it: those after its last one without an event.
 
     These are activations and batch norms: the only reader, of equal type and shape, without event.
-    A reader of whose kind the payload has a step there is none of them.
+    A reader whose kind the payload has a step of is not fused.
 
     Args:
         graph: the recorded graph

@@ -37,7 +37,7 @@ def join_method(session: Session, method: str) -> Join:
     assert program is not None
     graph = record_maps.edge_graph(record, method) if record is not None else None
     if graph is None:
-        reason = "there is no ETRecord" if record is None else "the record has no such graph"
+        reason = "no ETRecord" if record is None else "the record has no such graph"
         outputs = instruction_outputs(program, method)
         reasons = {(each.instruction, each.slot): reason for each in outputs}
         return Join(None, {}, reasons, {})

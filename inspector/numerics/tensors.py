@@ -264,7 +264,7 @@ def _of_values(
 
 def _missing(tensor: DebugTensor, buffer: DebugBuffer | None) -> str:
     if buffer is None:
-        return "missing: there is no debug buffer"
+        return "missing: no debug buffer"
     try:
         buffer.tensor_array(tensor)
     except FormatError as error:

@@ -15,6 +15,7 @@ from inspector.tables.query import QueryError
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
 from inspector.tables.tree import Tree
+from schema.backends import BACKENDS
 
 if TYPE_CHECKING:  # a table of names needs no numpy
     from inspector.profile.time_range import TimeRange
@@ -90,11 +91,11 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("delegation", "an operator, delegated or not", "delegation:delegation"),
         TableEntry("delegates", "a delegate, its payload", "delegation:delegates"),
         TableEntry("payloads", "a fact of a payload", "delegation:payloads"),
-        TableEntry("vela", "a fact of a command stream, estimated", "vela:facts"),
-        TableEntry("vela-layers", "a layer of a command stream, estimated", "vela:layers"),
-        TableEntry("vela-commands", "a command of a stream, its layer", "vela:commands"),
-        TableEntry("vela-memory", "a memory of an NPU, estimated", "vela:memories"),
-        TableEntry("vela-tensors", "a tensor in a memory of an NPU", "vela:tensors"),
+        TableEntry("estimates", "a fact of a command stream, estimated", "estimates:facts"),
+        TableEntry("estimated-layers", "a layer of a command stream", "estimates:layers"),
+        TableEntry("estimated-commands", "a command of a stream", "estimates:commands"),
+        TableEntry("estimated-memory", "a memory of an NPU", "estimates:memories"),
+        TableEntry("estimated-tensors", "a tensor in it", "estimates:tensors"),
         TableEntry("tensors", "a stored tensor, its values", "tensors:tensors"),
         TableEntry("tensor", "any tensor, its statistics", "tensor:tensor", TableSubject.SESSION),
         TableEntry(
@@ -198,10 +199,13 @@ TABLES: dict[str, TableEntry] = {
 
 
 def entry_named(name: str) -> TableEntry:
-    """Return a table's entry.
+    """Return a table's entry; tables of estimates were named after the tool that makes them.
 
     Raises: QueryError for an unknown name
     """
+    tool, _, part = name.partition("-")
+    if name not in TABLES and tool in {one.tables for one in BACKENDS.values() if one.tables}:
+        name = f"estimated-{part}" if part else "estimates"
     if name not in TABLES:
         raise QueryError(f"unknown table {name!r}; available: {', '.join(TABLES)}")
     return TABLES[name]

@@ -25,7 +25,7 @@ def kernels_missing(program: ExecutorchProgramManager) -> str:
     sentences: list[str] = []
     if nowhere := KernelRegistry().missing(called):
         sentences.append(
-            f"there is no kernel for {', '.join(nowhere)} in ExecuTorch's own libraries:"
+            f"no kernel for {', '.join(nowhere)} in ExecuTorch's own libraries:"
             " the program loads only where one is registered"
         )
     if ours_only:

@@ -101,7 +101,7 @@ def test_headings_of_figures_define_them(name: str) -> None:
         "buffer",
         "value",
     }
-    session = load_session(files_for(name) if name.startswith("vela") else LOOP[:2])
+    session = load_session(files_for(name) if name.startswith("estimate") else LOOP[:2])
     found = build(name, session, session.methods[0])
     table = found.rows if isinstance(found, Tree) else found
     figures = [one for one in table.columns if one.kind is not ColumnKind.TEXT]

@@ -40,7 +40,7 @@ def sample(name: str) -> Session:
 
 def files_for(table: str, folder: str = "corpus/v1.5.1/convnet_xnnpack") -> list[Path]:
     """Return files of which a table of a method has rows."""
-    if table.startswith("vela"):
+    if table.startswith("estimate"):
         return [DATA / f"{ESTIMATED}{suffix}" for suffix in (".pte", ".etrecord")]
     return [DATA / folder]
 

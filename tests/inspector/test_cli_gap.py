@@ -43,4 +43,4 @@ def test_gap_without_a_record_gives_every_output_that_reason(tmp_path: Path) -> 
     cover = data["coverage"]
     assert cover["compared"] == 0
     assert cover["stated_reasons"] == cover["instruction_outputs"] == 47
-    assert {row["reason"] for row in data["rows"]} == {"there is no ETRecord"}
+    assert {row["reason"] for row in data["rows"]} == {"no ETRecord"}

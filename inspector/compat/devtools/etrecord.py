@@ -170,7 +170,7 @@ def _reference_cases(record: etrecord.RecordFile) -> dict[str, list[object]]:
 def reference_graph(record: etrecord.RecordFile | None, name: str) -> Graph | None:
     """Return the graph that names events, None for the edge graph of the method at hand.
 
-    Without a record there is none to be named.
+    Without a record no graph can be named.
 
     Raises: KeyError if the record has no such graph; FormatError if it cannot be read
     """

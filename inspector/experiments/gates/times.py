@@ -166,7 +166,7 @@ def latency_ratio(evidence: Evidence, baseline: Evidence, metric: str = LATENCY)
 
 
 def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
-    """Return the ratio; with one block of each there is no spread, and medians are all there is."""
+    """Return the ratio; one block of each has no spread, only medians."""
     verdict = judge(old, new)
     reported = math.isfinite(verdict.high)
     value = 1.0 if reported and verdict.word == ALIKE else verdict.ratio

@@ -99,6 +99,6 @@ def _evaluated(settings: SweepSettings) -> tuple[str, ...]:
 def _placed(job: CompileJob) -> CompileJob:
     """Return the job with its files by absolute paths: workers have folders of their own."""
     inputs = job.quantising.calibration
-    quantising = replace(job.quantising, calibration=absolute(inputs) if inputs else "")
+    how = replace(job.quantising, calibration=absolute(inputs) if inputs else "")
     source = Source(str(Path(job.source.path).absolute()), job.source.function)
-    return replace(job, source=source, quantising=quantising)
+    return replace(job, source=source, quantising=how)

@@ -135,7 +135,7 @@ class _Analysis:
         """Return the report."""
         program = self._session.program
         if program is None:
-            return GapReport((), ("there is no program: instructions are those of a .pte file",))
+            return GapReport((), ("no program: instructions are those of a .pte file",))
         runs: list[RunGap] = []
         requested = self._runs_in_order(program)
         self._progress = _Progress(self._report_progress, len(requested))
@@ -198,7 +198,7 @@ class _Analysis:
     def _find_reference(self, method: str) -> MappedReference | str:
         record, requested = self._session.record, self._options.reference
         if record is None:
-            return "there is no ETRecord"
+            return "no ETRecord"
         if requested == FLOAT:
             return self._options.float_program(method)
         roles = record.roles

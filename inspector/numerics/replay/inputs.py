@@ -203,7 +203,7 @@ def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: AN
         wrong = next((row for row in rows if isinstance(row, str)), None)
         return wrong if wrong is not None else load_torch().stack(rows)
     if buffer is None:
-        return "there is no debug buffer"
+        return "no debug buffer"
     try:
         view = buffer.tensor_array(logged)
     except FormatError as error:

@@ -1,7 +1,7 @@
 """Names of each node kind in the profile of the XNNPACK runtime.
 
 The stock runtime logs one event per operator, in node order, named after the kernel family
-with a running index: ``Convolution (NHWC, F32) IGEMM #2``. There is no node id, so events can
+with a running index: ``Convolution (NHWC, F32) IGEMM #2``. They have no node id, so events can
 only be joined by order and name.
 """
 
