@@ -87,7 +87,7 @@ def parse_path(text: str, form: str, separator: str) -> tuple[list[str], str]:
     Args:
         text: the setting
         form: its form for errors
-        separator: of the parts, of which there are two or more
+        separator: between the parts, of two or more
 
     Raises: AssignmentError
     """
