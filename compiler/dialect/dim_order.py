@@ -94,6 +94,17 @@ def is_dense(tensor: torch.Tensor) -> bool:
     return True
 
 
+def is_stored_as_it_is(tensor: torch.Tensor) -> bool:
+    """Return whether a constant keeps its layout in the program: contiguous or channels last.
+
+    Delegates and most kernels take no other layout, a transposed weight for example; storing it
+    contiguous saves the copy that each run would make.
+    """
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    last = formats.get(tensor.dim())
+    return is_contiguous(tensor) or (last is not None and tensor.is_contiguous(memory_format=last))
+
+
 def in_dim_order(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
     """Return a copy with this dim order; None keeps that of the tensor."""
     order = dim_order_of(tensor) if order is None else order

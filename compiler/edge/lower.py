@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense, is_stored_as_it_is
 from compiler.dialect.ops import edge_op
 from compiler.dialect.templates import ScalarConstant, describe_output
 from compiler.edge.config import EdgeCompileConfig
@@ -103,13 +103,14 @@ class _ProgramLowering(GraphLowering):
 
     def _as_given(self, node: torch.fx.Node) -> Any:  # noqa: ANN401
         """Return the fake tensor of an input; a view, as of a weight, counts as contiguous."""
-        value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor) or node.name not in self.kinds:
+        value, spec = node.meta.get("val"), self.kinds.get(node.name)
+        if not isinstance(value, torch.Tensor) or spec is None:
             return value
         sizes: Any = (*value.shape, *value.stride())
         if not all(isinstance(n, int) for n in sizes):
             return value
-        return value if is_dense(value) else self.plain(value)
+        given = is_dense if spec.kind == InputKind.USER_INPUT else is_stored_as_it_is
+        return value if given(value) else self.plain(value)
 
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
         """Record the values that are written back at the end."""

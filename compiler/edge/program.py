@@ -21,7 +21,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.dialect.dim_order import is_dense
+from compiler.dialect.dim_order import is_stored_as_it_is
 from compiler.dialect.outputs import GRADIENT, is_user_output
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
@@ -62,20 +62,20 @@ def edge_program(
         root=_owner(lowered),
         graph=lowered.graph,
         graph_signature=_signature(source, lowered),
-        state_dict=_dense(source.state_dict),
+        state_dict=_stored(source.state_dict),
         range_constraints=ranges_of(source),
         module_call_graph=_module_calls(source),
         example_inputs=source.example_inputs,
-        constants={**_dense(source.constants), **lowered.lifted},
+        constants={**_stored(source.constants), **lowered.lifted},
         verifiers=[verifier_for(config)],
     )
 
 
-def _dense(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tensors by name; those with gaps or repeats in memory as contiguous ones."""
+def _stored(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tensors by name; those of other layouts, transposed or with gaps, contiguous."""
     found = dict(tensors)
     for name, one in tensors.items():
-        if isinstance(one, torch.Tensor) and not is_dense(one):
+        if isinstance(one, torch.Tensor) and not is_stored_as_it_is(one):
             copied = one.detach().contiguous()
             weight = isinstance(one, torch.nn.Parameter)
             found[name] = torch.nn.Parameter(copied, one.requires_grad) if weight else copied

@@ -1,4 +1,4 @@
-"""Weights that are views with gaps or repeats in memory are stored contiguous."""
+"""Weights that are transposed, or views with gaps or repeats in memory, are stored contiguous."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ VIEWS: dict[str, Callable[[], torch.Tensor]] = {
     "every second": lambda: torch.linspace(1, 2, 60).view(5, 12)[:, ::2],
     "columns": lambda: torch.linspace(1, 2, 60).view(5, 12)[:, 3:9],
     "transposed columns": lambda: torch.linspace(1, 2, 60).view(12, 5)[2:8, ::1][:, :5].t(),
+    "transposed": lambda: torch.linspace(1, 2, 30).view(6, 5).t(),
     "one row repeated": lambda: torch.linspace(1, 2, 6).expand(5, 6),
     "overlapping": lambda: torch.linspace(1, 2, 10).unfold(0, 6, 1),
     "one element": lambda: torch.tensor(0.5).expand(5, 6),
@@ -64,7 +65,7 @@ def _programs(name: str, *, writes: bool) -> list[tuple[bytes, list[Any]]]:
     ("name", "writes"),
     [
         *((name, False) for name in VIEWS),
-        *((name, True) for name in list(VIEWS)[:3]),  # torch writes no elements that share memory
+        *((name, True) for name in list(VIEWS)[:4]),  # torch writes no elements that share memory
     ],
 )
 def test_weights_with_gaps_or_repeats_are_stored_contiguous(name: str, writes: bool) -> None:
@@ -72,6 +73,18 @@ def test_weights_with_gaps_or_repeats_are_stored_contiguous(name: str, writes: b
         found = Runtime.get().load_program(buffer).load_method("forward").execute([X])
         for one, right in zip(found, wanted, strict=True):
             torch.testing.assert_close(one, right)
+
+
+def test_a_layer_of_a_transposed_weight_is_delegated_as_it_is() -> None:
+    net = nn.Linear(6, 5)
+    net.weight = nn.Parameter(torch.linspace(1, 2, 30).view(6, 5).t())
+    edge = to_edge_transform_and_lower(
+        torch.export.export(net, (X,)), partitioner=[XnnpackPartitioner()]
+    )
+    calls = [node for node in edge.exported_program().graph.nodes if node.op == "call_function"]
+    assert [call.name for call in calls] == ["executorch_call_delegate", "getitem"]
+    ((verdict,),) = edge.verdicts.values()
+    assert verdict.operator == "aten.linear.default"
 
 
 def test_weights_with_gaps_go_into_files_beside_the_program(tmp_path: Path) -> None:
