@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.attention import Attend, CacheOptions, CallPositions, place_of
-from compiler.llm.rotary import rotary_frequencies, rotary_tables, rotated, turns_at
+from compiler.llm.rotary import Frequencies, rotary_frequencies, rotated, turns_at
 
 Tensor = torch.Tensor
 
@@ -132,12 +132,10 @@ class _Layers(nn.Module):
             _DecoderLayer(sizes, cache, windows[at], dtype) for at in range(sizes.n_layers)
         )
         self.norm = RMSNorm(sizes.dim, sizes.norm_eps, sizes.norm_offset, dtype)
-        kind = _Angles if sizes.rolls(cache) else _AngleTables
-        part = int(sizes.size_of_head * sizes.partial_rotary_factor)
-        self.turns = kind(part, cache.length, sizes.rope_theta, sizes.rope_scaling, dtype)
+        self.turns = _turns(sizes, cache, dtype, sizes.rope_theta, sizes.rope_scaling)
         self.near: _Angles | _AngleTables | None = None
         if sizes.local_rope_theta:
-            self.near = kind(part, cache.length, sizes.local_rope_theta, {}, dtype)
+            self.near = _turns(sizes, cache, dtype, sizes.local_rope_theta)
 
     @override
     def forward(self, tokens: Tensor, place: CallPositions) -> Tensor:
@@ -151,17 +149,30 @@ class _Layers(nn.Module):
         return self.norm(x)
 
 
+def _turns(
+    sizes: DecoderSizes,
+    cache: CacheOptions,
+    dtype: torch.dtype,
+    theta: float,
+    scaling: Mapping[str, Any] | None = None,
+) -> _Angles | _AngleTables:
+    """Return cosine and sine by position: kept, or computed where they depend on the call."""
+    part = int(sizes.size_of_head * sizes.partial_rotary_factor)
+    angles = rotary_frequencies(part, cache.length, theta, scaling)
+    if sizes.rolls(cache) or not angles.is_fixed:
+        return _Angles(angles, dtype)
+    return _AngleTables(angles, cache.length, dtype)
+
+
 class _AngleTables(nn.Module):
     """Cosine and sine of the positions of a context, kept."""
 
     cosine: Tensor
     sine: Tensor
 
-    def __init__(
-        self, size: int, length: int, theta: float, scaling: Mapping[str, Any], dtype: torch.dtype
-    ) -> None:
+    def __init__(self, angles: Frequencies, length: int, dtype: torch.dtype) -> None:
         super().__init__()
-        cosine, sine = rotary_tables(size, length, theta, scaling)
+        cosine, sine = turns_at(torch.arange(length), angles)
         self.register_buffer("cosine", cosine.to(dtype), persistent=False)
         self.register_buffer("sine", sine.to(dtype), persistent=False)
 
@@ -175,17 +186,15 @@ class _Angles(nn.Module):
 
     frequencies: Tensor
 
-    def __init__(
-        self, size: int, length: int, theta: float, scaling: Mapping[str, Any], dtype: torch.dtype
-    ) -> None:
+    def __init__(self, angles: Frequencies, dtype: torch.dtype) -> None:
         super().__init__()
-        frequencies, self.factor = rotary_frequencies(size, length, theta, scaling)
-        self.register_buffer("frequencies", frequencies, persistent=False)
-        self.dtype = dtype
+        self.register_buffer("frequencies", angles.rows, persistent=False)
+        self.limit, self.factor, self.dtype = angles.limit, angles.factor, dtype
 
     @override
     def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        cosine, sine = turns_at(positions, self.frequencies, self.factor)
+        angles = Frequencies(self.frequencies, self.limit, self.factor)
+        cosine, sine = turns_at(positions, angles)
         return cosine.to(self.dtype), sine.to(self.dtype)
 
 

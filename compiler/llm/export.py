@@ -218,4 +218,5 @@ def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:
         memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shares_state(config)),
         external_constants=mark_behind if in_files(config) else False,
         do_quant_fusion_and_const_prop=True,
+        emit_mutable_buffer_names=config.model.use_kv_cache,
     )

@@ -10,7 +10,8 @@ from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.config import NANO_GPT
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
-from compiler.llm.size_checks import FamilyError, Sizes, check_config, checked
+from compiler.llm.size_checks import FamilyError, OwnSizes, Sizes, check_config, checked
+from compiler.llm.transformers_source import transformers_sizes
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_object
 
@@ -187,20 +188,19 @@ def sizes_of_folder(folder: Path) -> tuple[Sizes, Json]:
     if content.get("model_type") == "gemma3" and isinstance(text, dict):
         content = {**content, **_GEMMA3_TEXT, **cast("dict[str, Any]", text)}
     content = {**content, **_generation(folder)}
-    kind = content.get("model_type", "")
-    if kind != "gpt2" and kind not in _DECODERS:
-        known = ", ".join(("gpt2", *_DECODERS))
-        raise FamilyError(f"{path}: unknown model_type {kind!r}; available: {known}")
-    return _described(kind, content, str(path)), content
+    return _described(content, str(path)), content
 
 
-def _described(kind: str, content: Json, place: str) -> Sizes:
+def _described(content: Json, place: str) -> Sizes:
     """Return the sizes in the content of a ``config.json``.
 
     Raises: FamilyError
     """
+    kind = content.get("model_type", "")
     if kind == "gpt2":
         return _gpt2(content, place)
+    if not isinstance(kind, str) or kind not in _DECODERS:
+        return transformers_sizes(content, place, ", ".join(("gpt2", *_DECODERS)))
     check_config(content, place)
     return _built(DecoderSizes, _DECODERS[kind](content), place)
 
@@ -245,14 +245,11 @@ def sizes_of_params(model_class: str, params: Json) -> Sizes:
     Raises: FamilyError for an unknown class or name, or a missing size
     """
     if model_class not in MODEL_CLASSES:
-        known = ", ".join(MODEL_CLASSES)
-        raise FamilyError(f"base.model_class: unknown {model_class!r}; available: {known}")
+        of_class = {**params, "model_type": params.get("model_type", model_class)}
+        return transformers_sizes(of_class, "base.model_class", ", ".join(MODEL_CLASSES))
     family = MODEL_CLASSES[model_class]
     if "model_type" in params or "hidden_size" in params:
-        kind = params.get("model_type", family)
-        if kind not in _DECODERS:
-            raise FamilyError(f"{PARAMS}.model_type: unknown {kind!r}")
-        return _described(kind, params, PARAMS)
+        return _described({"model_type": family, **params}, PARAMS)
     if family == "gpt2":
         return _built(NanoGptSizes, params, PARAMS)
     return _built(DecoderSizes, {**_shape(family), **_executorch(params)}, PARAMS)
@@ -316,7 +313,7 @@ def _hidden_dim(params: Json) -> int:
     return step * -(-wide // step)
 
 
-def _built(kind: type[DecoderSizes] | type[NanoGptSizes], sizes: Json, place: str) -> Sizes:
+def _built(kind: type[DecoderSizes] | type[NanoGptSizes], sizes: Json, place: str) -> OwnSizes:
     """Return sizes, whose types and values are checked.
 
     Raises: FamilyError

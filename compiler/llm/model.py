@@ -14,10 +14,16 @@ from torch import nn
 from compiler.llm.attention import CacheOptions
 from compiler.llm.config import NANO_GPT, LlmConfig, LlmConfigError
 from compiler.llm.decoder import Decoder, DecoderSizes
-from compiler.llm.families import Sizes, sizes_of_folder, sizes_of_params
+from compiler.llm.families import sizes_of_folder, sizes_of_params
 from compiler.llm.lora import add_adapter, read_adapter
 from compiler.llm.nano_gpt import NanoGpt, NanoGptSizes
 from compiler.llm.safetensors import CheckpointError, read_checkpoint
+from compiler.llm.size_checks import OwnSizes, Sizes, TransformersSizes
+from compiler.llm.transformers_source import (
+    TransformersDecoder,
+    check_options,
+    transformers_model,
+)
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -51,6 +57,9 @@ def sizes_of(config: LlmConfig) -> tuple[Sizes, Mapping[str, Any]]:
     else:
         sizes = sizes_of_params(base.model_class or NANO_GPT, _params(config))
         content: Mapping[str, Any] = dict[str, Any]()
+    if isinstance(sizes, TransformersSizes):
+        check_options(config, sizes.model_type)
+        return sizes, content or sizes.content
     return _with_windows(config, sizes), content
 
 
@@ -86,7 +95,7 @@ def _params(config: LlmConfig) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _with_windows(config: LlmConfig, sizes: Sizes) -> Sizes:
+def _with_windows(config: LlmConfig, sizes: OwnSizes) -> OwnSizes:
     """Return sizes with the windows of ``model``."""
     model = config.model
     pattern = model.local_global_attention
@@ -123,28 +132,42 @@ def build_model(config: LlmConfig) -> BuiltModel:
     Raises: LlmConfigError, FamilyError, CheckpointError, OSError
     """
     sizes, content = sizes_of(config)
-    cache, dtype = cache_of(config), DTYPES[config.model.dtype_override]
-    every = config.debug.generate_full_logits
+    cache, given = cache_of(config), config.base.checkpoint
     if isinstance(sizes, NanoGptSizes) and cache.length > sizes.block_size:
-        if config.base.checkpoint is not None:
+        if given is not None:
             words = f"{cache.length} is more than the {sizes.block_size} positions of the model"
             raise LlmConfigError(f"export.max_context_length: {words}")
         sizes = replace(sizes, block_size=cache.length)
+    weights = None if given is None else read_checkpoint(Path(given))
     untyped: Any = torch
     with untyped.random.fork_rng(devices=[]):
         untyped.manual_seed(config.base.seed)
-        module: nn.Module
-        if isinstance(sizes, NanoGptSizes):
-            module = NanoGpt(sizes, cache, all_logits=every, dtype=dtype)
-        else:
-            module = Decoder(sizes, cache, all_logits=every, dtype=dtype)
-        if config.base.checkpoint is None:
+        module = _module(config, sizes, cache, weights)
+        if weights is None:
             _initialize(module)
-    if config.base.checkpoint is not None:
-        load_weights(module, read_checkpoint(Path(config.base.checkpoint)), sizes)
+    if weights is not None and not isinstance(sizes, TransformersSizes):
+        load_weights(module, weights, sizes)
     if config.base.lora_config is not None:
         add_adapter(module, read_adapter(config.base.lora_config))
+    if isinstance(sizes, TransformersSizes):
+        every = config.debug.generate_full_logits
+        module = TransformersDecoder(module, cache, all_logits=every)
     return BuiltModel(module.eval(), sizes, content, cache)
+
+
+def _module(
+    config: LlmConfig,
+    sizes: Sizes,
+    cache: CacheOptions,
+    weights: Mapping[str, torch.Tensor] | None,
+) -> nn.Module:
+    """Return the module of a family; one of transformers has its weights already."""
+    dtype, every = DTYPES[config.model.dtype_override], config.debug.generate_full_logits
+    if isinstance(sizes, NanoGptSizes):
+        return NanoGpt(sizes, cache, all_logits=every, dtype=dtype)
+    if isinstance(sizes, DecoderSizes):
+        return Decoder(sizes, cache, all_logits=every, dtype=dtype)
+    return transformers_model(sizes, dtype, weights)
 
 
 def _initialize(module: nn.Module) -> None:
@@ -157,7 +180,7 @@ def _initialize(module: nn.Module) -> None:
                 nn.init.zeros_(bias)
 
 
-def load_weights(module: nn.Module, weights: Mapping[str, torch.Tensor], sizes: Sizes) -> None:
+def load_weights(module: nn.Module, weights: Mapping[str, torch.Tensor], sizes: OwnSizes) -> None:
     """Copy the weights of a checkpoint into a module.
 
     Raises: CheckpointError naming missing, unknown or unfitting ones
@@ -204,7 +227,7 @@ def _text_name(name: str) -> str:
     return name
 
 
-def _split(weights: Mapping[str, torch.Tensor], sizes: Sizes) -> dict[str, torch.Tensor]:
+def _split(weights: Mapping[str, torch.Tensor], sizes: OwnSizes) -> dict[str, torch.Tensor]:
     """Return weights with the fused projections of Phi as single ones."""
     assert isinstance(sizes, DecoderSizes)
     found: dict[str, torch.Tensor] = {}

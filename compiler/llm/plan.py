@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
 
 from compiler.llm.config import LlmConfig
 from compiler.llm.model import DTYPES, cache_of, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.size_checks import TransformersSizes
+from compiler.llm.transformers_source import cache_shape, empty_model
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
 _GROUP = 32
@@ -55,6 +60,8 @@ def shape_of(config: LlmConfig) -> ModelShape:
     Raises: LlmConfigError, FamilyError, OSError
     """
     sizes, _ = sizes_of(config)
+    if isinstance(sizes, TransformersSizes):
+        return _counted(sizes)
     if isinstance(sizes, NanoGptSizes):
         width, layers = sizes.n_embd, sizes.n_layer
         each = 12 * width * width
@@ -74,6 +81,27 @@ def shape_of(config: LlmConfig) -> ModelShape:
     if sizes.attention_qkv_bias:
         rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
     return ModelShape(linear, table, rest, sizes.window_of_layers, groups, head)
+
+
+def _counted(sizes: TransformersSizes) -> ModelShape:
+    """Return the parameters of a module of transformers, by the layers that hold them."""
+    model = empty_model(sizes)
+    untyped: Any = model
+    every = {id(one): one.numel() for one in untyped.parameters()}
+    tables = {
+        id(one.weight): one.weight.numel()
+        for one in untyped.modules()
+        if isinstance(one, nn.Embedding)
+    }
+    linear = {
+        id(one.weight): one.weight.numel()
+        for one in untyped.modules()
+        if isinstance(one, nn.Linear) and id(one.weight) not in tables
+    }
+    table, many = sum(tables.values()), sum(linear.values())
+    groups, head = cache_shape(model)
+    rest = sum(every.values()) - table - many
+    return ModelShape(many, table, rest, (0,) * sizes.n_layers, groups, head)
 
 
 def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:

@@ -1,9 +1,10 @@
-"""Rotary embeddings: tables of cosine and sine by position."""
+"""Rotary embeddings: cosine and sine by position."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -12,35 +13,42 @@ from compiler.errors import CompileError
 
 Tensor = torch.Tensor
 _ORIGINAL = "original_max_position_embeddings"
+_LONGEST = "max_position_embeddings"
 
 
 class RopeError(CompileError, ValueError):
     """A kind of scaling that is not known."""
 
 
-def rotary_tables(
-    size: int, length: int, theta: float, scaling: Mapping[str, Any] | None = None
-) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine for each position.
+@dataclass(frozen=True)
+class Frequencies:
+    """The angle of each position, by pair of values.
 
-    Args:
-        size: of the rotated part of a head
-        length: number of positions
-        theta: base of the frequencies
-        scaling: ``rope_scaling`` of a model's configuration
+    Some kinds have other ones for a call that ends beyond a limit.
 
-    Shapes: results: [length, size]
+    Shapes: rows [calls, size / 2]
 
-    Raises: RopeError for an unknown kind of scaling
+    Attributes:
+        rows: the first for calls that end within the limit, the next ones for those that end one
+            position beyond it, two, and so on; the last for all that end later
+        limit: positions
+        factor: of cosine and sine
     """
-    frequencies, factor = rotary_frequencies(size, length, theta, scaling)
-    return turns_at(torch.arange(length), frequencies, factor)
+
+    rows: Tensor
+    limit: int = 0
+    factor: float = 1.0
+
+    @property
+    def is_fixed(self) -> bool:
+        """Return whether they are the same for all calls."""
+        return len(self.rows) == 1
 
 
 def rotary_frequencies(
     size: int, length: int, theta: float, scaling: Mapping[str, Any] | None = None
-) -> tuple[Tensor, float]:
-    """Return the angle of each position by pair of values, and the factor of cosine and sine.
+) -> Frequencies:
+    """Return the angles of a model's positions.
 
     Args:
         size: of the rotated part of a head
@@ -48,35 +56,101 @@ def rotary_frequencies(
         theta: base of the frequencies
         scaling: ``rope_scaling`` of a model's configuration
 
-    Shapes: first result: [size / 2]
-
     Raises: RopeError for an unknown kind of scaling
     """
-    frequencies = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.int64).float() / size)
-    return _scaled(frequencies, length, dict(scaling or {}))
+    given = dict(scaling or {})
+    kind = given.get("rope_type") or given.get("type") or "default"
+    if kind not in _KINDS:
+        raise RopeError(f"unknown rope scaling {kind!r}; available: {', '.join(_KINDS)}")
+    return _KINDS[kind](_Rotary(size, length, theta), given)
 
 
-def turns_at(positions: Tensor, frequencies: Tensor, factor: float) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine of positions.
+def turns_at(positions: Tensor, angles: Frequencies) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine of the positions of a call.
 
-    Shapes: positions: [tokens]; frequencies: [size / 2]; results: [tokens, size]
+    Shapes: positions: [tokens]; results: [tokens, size]
     """
-    angles = positions.float().unsqueeze(1) * frequencies
-    both = torch.cat((angles, angles), -1)
-    return both.cos() * factor, both.sin() * factor
+    frequencies = angles.rows[0]
+    if not angles.is_fixed:
+        beyond = positions[-1:] + 1 - angles.limit
+        frequencies = angles.rows[beyond.clamp(0, len(angles.rows) - 1)]
+    turned = positions.float().unsqueeze(1) * frequencies
+    both = torch.cat((turned, turned), -1)
+    return both.cos() * angles.factor, both.sin() * angles.factor
 
 
-def _scaled(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[Tensor, float]:
-    kind = scaling.get("rope_type") or scaling.get("type") or "default"
-    if kind == "default":
-        return frequencies, 1.0
-    if kind == "linear":
-        return frequencies / _positive(scaling, "factor"), 1.0
-    if kind == "llama3":
-        return _llama3(frequencies, scaling), 1.0
-    if kind == "longrope":
-        return _longrope(frequencies, length, scaling)
-    raise RopeError(f"unknown rope scaling {kind!r}; available: default, linear, llama3, longrope")
+@dataclass(frozen=True, slots=True)
+class _Rotary:
+    size: int
+    length: int
+    theta: float
+
+    @property
+    def plain(self) -> Tensor:
+        """Return the frequencies without scaling.
+
+        Shapes: result: [size / 2]
+        """
+        return 1.0 / self.theta**self.exponents
+
+    @property
+    def exponents(self) -> Tensor:
+        return torch.arange(0, self.size, 2, dtype=torch.int64).float() / self.size
+
+
+def _default(of: _Rotary, _scaling: Mapping[str, Any]) -> Frequencies:
+    return Frequencies(of.plain.unsqueeze(0))
+
+
+def _linear(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
+    return Frequencies((of.plain / _positive(scaling, "factor")).unsqueeze(0))
+
+
+def _dynamic(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
+    """Return a base that grows with what a call exceeds the positions of the training by."""
+    limit, factor = int(_positive(scaling, _LONGEST)), _positive(scaling, "factor")
+    if of.length <= limit:
+        return _default(of, scaling)
+    if of.size <= 2:
+        raise RopeError(f"rope scaling: dynamic: needs a head above 2 elements, found {of.size}")
+    ends = torch.arange(limit, of.length + 1, dtype=torch.float64)
+    grown = (factor * ends / limit - (factor - 1)) ** (of.size / (of.size - 2))
+    bases = (of.theta * grown).float().unsqueeze(1)
+    return Frequencies(1.0 / bases**of.exponents, limit)
+
+
+def _yarn(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
+    """Return fast frequencies as they are, slow ones divided, and a blend of both between."""
+    original = _positive(scaling, _ORIGINAL)
+    longest = _positive(scaling, _LONGEST, original)
+    factor = _positive(scaling, "factor", longest / original)
+
+    def pair_of(turns: float) -> float:
+        """Return the pair that turns as often within the original positions."""
+        return of.size * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(of.theta))
+
+    begin = pair_of(_positive(scaling, "beta_fast", 32.0))
+    end = pair_of(_positive(scaling, "beta_slow", 1.0))
+    if scaling.get("truncate", True):
+        begin, end = math.floor(begin), math.ceil(end)
+    begin, end = max(begin, 0), min(end, of.size - 1)
+    pairs = torch.arange(of.size // 2, dtype=torch.float32)
+    slow = ((pairs - begin) / ((end - begin) or 0.001)).clamp(0, 1)
+    blend = of.plain / factor * slow + of.plain * (1 - slow)
+    return Frequencies(blend.unsqueeze(0), factor=_yarn_factor(scaling, factor))
+
+
+def _yarn_factor(scaling: Mapping[str, Any], factor: float) -> float:
+    """Return the factor of cosine and sine, which keeps the entropy of longer attention."""
+    if scaling.get("attention_factor") is not None:
+        return _positive(scaling, "attention_factor")
+
+    def by(part: float) -> float:
+        return 1.0 if factor <= 1 else 0.1 * part * math.log(factor) + 1.0
+
+    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+        return by(_positive(scaling, "mscale")) / by(_positive(scaling, "mscale_all_dim"))
+    return by(1.0)
 
 
 def _positive(scaling: Mapping[str, Any], name: str, default: float | None = None) -> float:
@@ -84,7 +158,7 @@ def _positive(scaling: Mapping[str, Any], name: str, default: float | None = Non
 
     Raises: RopeError if it is missing or not a positive number
     """
-    found = scaling.get(name, default)
+    found = default if scaling.get(name) is None else scaling[name]
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
         raise RopeError(f"rope scaling: {name}: expected a positive number, found {found!r:.40}")
     return found
@@ -103,8 +177,9 @@ def _factors(scaling: Mapping[str, Any], name: str, count: int) -> Tensor:
     return torch.tensor([_positive({name: one}, name) for one in listed])
 
 
-def _llama3(frequencies: Tensor, scaling: dict[str, Any]) -> Tensor:
+def _llama3(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     """Return frequencies of which low ones are divided, high ones are kept."""
+    frequencies = of.plain
     factor, original = _positive(scaling, "factor"), _positive(scaling, _ORIGINAL)
     low, high = _positive(scaling, "low_freq_factor"), _positive(scaling, "high_freq_factor")
     if high <= low:
@@ -116,20 +191,33 @@ def _llama3(frequencies: Tensor, scaling: dict[str, Any]) -> Tensor:
     between = (1 - smooth) * frequencies / factor + smooth * frequencies
     found = torch.where(lengths > original / low, frequencies / factor, frequencies)
     inside = (lengths >= original / high) & (lengths <= original / low)
-    return torch.where(inside, between, found)
+    return Frequencies(torch.where(inside, between, found).unsqueeze(0))
 
 
-def _longrope(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[Tensor, float]:
-    """Return frequencies divided one by one, for lengths beyond those of the training or not."""
-    original = _positive(scaling, _ORIGINAL)
-    longest = _positive(scaling, "max_position_embeddings", original)
-    name = "long_factor" if length > original else "short_factor"
-    factors = _factors(scaling, name, len(frequencies))
+def _longrope(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
+    """Return frequencies divided one by one, for calls that end beyond the training or not."""
+    original = int(_positive(scaling, _ORIGINAL, _positive(scaling, _LONGEST, 1.0)))
+    longest = _positive(scaling, _LONGEST, original)
+    short = of.plain / _factors(scaling, "short_factor", of.size // 2)
+    rows = short.unsqueeze(0)
+    if of.length > original:
+        long = of.plain / _factors(scaling, "long_factor", of.size // 2)
+        rows = torch.stack((short, long))
     attention = scaling.get("attention_factor")
     if attention is None:
-        ratio = longest / original
+        ratio = _positive(scaling, "factor", longest / original)
         attention = 1.0 if ratio <= 1 else math.sqrt(1 + math.log(ratio) / math.log(original))
-    return frequencies / factors, float(attention)
+    return Frequencies(rows, original, float(attention))
+
+
+_KINDS: Mapping[str, Callable[[_Rotary, Mapping[str, Any]], Frequencies]] = {
+    "default": _default,
+    "linear": _linear,
+    "dynamic": _dynamic,
+    "yarn": _yarn,
+    "llama3": _llama3,
+    "longrope": _longrope,
+}
 
 
 def rotated(values: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

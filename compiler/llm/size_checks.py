@@ -12,14 +12,36 @@ from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
 from schema.objects.codec import ContentError, from_json
 
-Sizes = DecoderSizes | NanoGptSizes
-_MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
+MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
 _DECODER = ("dim", "n_layers", "n_heads", "vocab_size", "hidden_dim")
 _GPT = ("vocab_size", "block_size", "n_layer", "n_head", "n_embd")
 
 
 class FamilyError(CompileError, ValueError):
     """Sizes that describe no known model."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformersSizes:
+    """A decoder of the ``transformers`` package.
+
+    Attributes:
+        model_type: its family
+        content: of its ``config.json``
+        vocab_size: tokens
+        n_layers: of the decoder
+        place: of the configuration, for messages
+    """
+
+    model_type: str
+    content: Mapping[str, Any]
+    vocab_size: int
+    n_layers: int
+    place: str
+
+
+OwnSizes = DecoderSizes | NanoGptSizes
+Sizes = OwnSizes | TransformersSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +97,7 @@ def check_config(content: Mapping[str, Any], place: str) -> None:
         raise FamilyError(f"{place}: layer_types: {words}")
 
 
-def checked(sizes: Sizes, place: str) -> Sizes:
+def checked(sizes: OwnSizes, place: str) -> OwnSizes:
     """Return sizes that fit together.
 
     Raises: FamilyError naming the place and the size
@@ -85,7 +107,7 @@ def checked(sizes: Sizes, place: str) -> Sizes:
     return sizes
 
 
-def _problems(sizes: Sizes) -> Iterator[tuple[str, str]]:
+def _problems(sizes: OwnSizes) -> Iterator[tuple[str, str]]:
     names = _DECODER if isinstance(sizes, DecoderSizes) else _GPT
     for name in names:
         found: int = getattr(sizes, name)
@@ -129,5 +151,5 @@ def _decoder_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
 
 
 def _too_many(count: int) -> Iterator[tuple[str, str]]:
-    if count > _MOST_PARAMETERS:
-        yield "dim", f"the sizes make {count:,} parameters, more than {_MOST_PARAMETERS:,}"
+    if count > MOST_PARAMETERS:
+        yield "dim", f"the sizes make {count:,} parameters, more than {MOST_PARAMETERS:,}"

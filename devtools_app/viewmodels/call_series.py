@@ -14,7 +14,7 @@ from inspector.files.run_calls import GENERATION
 from inspector.files.run_report import REPORT, is_sequence
 from inspector.files.session import Session
 from inspector.join.methods import is_execution
-from inspector.tables.calls import CallReport, read_calls
+from inspector.tables.calls import CallReport, read_calls, sequence_report
 from inspector.tables.generation import growth_line, later_calls
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
@@ -242,6 +242,21 @@ def _state_series(report: CallReport) -> tuple[StateSeries, ...]:
         return each
     total = sum(one.capacity for one in each)
     return (StateSeries(ALL_STATE, numbers, changed.sum(1), used.sum(1), total), *each)
+
+
+def state_over_calls(session: Session, method: str) -> StateSeries | None:
+    """Return the bytes of all state over the calls of a sequence, None where none was observed."""
+    report = sequence_report(session, method)
+    calls = [] if report is None else [one for one in report.calls if one.state]
+    if report is None or not calls:
+        return None
+    return StateSeries(
+        report.state[0].name if len(report.state) == 1 else ALL_STATE,
+        np.array([one.call for one in calls], np.int64),
+        np.array([one.changed_bytes for one in calls], np.float64),
+        np.array([one.used_bytes for one in calls], np.float64),
+        sum(one.bytes for one in report.state),
+    )
 
 
 def _state_bytes(calls: Sequence[Mapping[str, Any]], name: str, count: int) -> Floats:

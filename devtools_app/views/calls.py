@@ -209,11 +209,12 @@ class CallsPane(PanelActions, Pane):
             plot.show_current(found[0] if found else NOTHING)
         if call is not None:
             self.calls.show_current(call)
-            self.state_changes.highlight(
-                row
-                for row in range(self.state_changes.rows.length)
-                if _call_of_key(self.state_changes.rows.key(row)) == call
-            )
+            keys = self.state_changes.rows
+            rows = [at for at in range(keys.length) if _call_of_key(keys.key(at)) == call]
+            self.state_changes.highlight(rows)
+            if rows and not self.state_changes.hasFocus():
+                self.state_changes.show_current(keys.key(rows[-1]))  # all of them are in sight
+                self.state_changes.show_current(keys.key(rows[0]))
         known = content is not None and call is not None and content.event_of(call) is not None
         self.show_button.setEnabled(known)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
+from devtools_app.viewmodels.call_series import StateSeries, described, state_over_calls
 from devtools_app.viewmodels.memory_map import (
     MemoryMap,
     arena_titles,
@@ -28,6 +29,7 @@ from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
+from devtools_app.widgets.state_plot import StatePlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.time_strip import TimeStrip
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -36,6 +38,7 @@ from inspector.jobs.planning import PlannerResult, plans_of
 from inspector.memory.plan import MemoryPlan
 from inspector.profile.instruction_times import InstructionTimes, instruction_times
 from inspector.profile.join_index import JoinIndex, join_index
+from inspector.tables.calls import memory_calls
 from inspector.tables.estimates import has_estimates, memories
 from inspector.tables.memory import culprits, measured, memory_plan
 from inspector.tables.planners import IN_FILE, planner_table
@@ -54,11 +57,13 @@ _NO_BUFFER = Need(
 
 
 _ALL, _MEASURED, _PLANNERS, _ESTIMATE = "all", "measured", "planners", "estimate"
+_CALLS = "calls"
 _SCOPES = [
     ("at the peak", "peak"),
     ("all values", _ALL),
     ("planners", _PLANNERS),
     ("as measured", _MEASURED),
+    ("state over calls", _CALLS),
     ("NPU (estimate)", _ESTIMATE),
 ]
 _CURVE, _TIMES = 250, 310  # heights from which there is room below the plan for a strip, for both
@@ -76,6 +81,7 @@ class _MemoryContent:
     times: InstructionTimes
     beside: MemoryMap | None = None
     estimated: bool = False
+    state: StateSeries | None = None
 
 
 class MemoryPane(CanvasImage, PanelActions, Pane):
@@ -87,6 +93,8 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.other = MemoryCanvas(context.theme.canvas)
         self.curve = LiveCurve(context.theme)
         self.times = TimeStrip(context.theme)
+        self.calls = StatePlot(context.theme)
+        self.calls.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "values at the peak")
         self._content: _MemoryContent | None = None
@@ -115,8 +123,8 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         plans.setChildrenCollapsible(False)
         self.other.setAccessibleName("Memory plan beside")
         self.other.hide()
-        drawing = _Drawing(plans, self.curve, self.times)
-        self.splitter = Beside(with_legend(drawing, self.legend), self.table)
+        self._drawing = _Drawing(plans, (self.curve, self.times), self.calls)
+        self.splitter = Beside(with_legend(self._drawing, self.legend), self.table)
         self.set_content(self.splitter)
 
     def _connect(self) -> None:
@@ -128,6 +136,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.canvas.view_changed.connect(self._follow)
         self.curve.step_selected.connect(self._step_chosen)
         self.times.step_selected.connect(self._step_chosen)
+        self.calls.chosen.connect(self._call_chosen)
         self.table.row_chosen.connect(self._row_chosen)
         offer_edits_of_rows(self.table, self.context)
         self.theme.changed.connect(self._restyle)
@@ -178,6 +187,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self._show_beside(content)
         self.times.show_times(content.times, self.state.units.time)
         self._follow()
+        self._show_calls(content)
         self.legend.set_entries(content.map.legend)
         self._offer_scopes()
         self.table.show_table(content.table)
@@ -192,6 +202,13 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
             words = (waiting, content.map.headline, content.measured, *content.map.issues)
             self.note.setText(" · ".join(filter(None, words)))
             self.note.setToolTip("\n".join(content.map.issues))
+
+    def _show_calls(self, content: _MemoryContent) -> None:
+        """Show the bytes of the state over calls instead of the strips by instruction."""
+        state = content.state if self.scope.currentData() == _CALLS else None
+        self._drawing.show_calls(visible=state is not None)
+        if state is not None:
+            self.calls.show_series(state, described(state), self.state.units.size)
 
     def _show_beside(self, content: _MemoryContent) -> None:
         beside = content.beside
@@ -221,6 +238,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
             _MEASURED: content is not None and bool(content.measured),
             _PLANNERS: self.planners.found(self.state) is not None,
             _ESTIMATE: content is not None and content.estimated,
+            _CALLS: content is not None and content.state is not None,
         }
         known = [one for one in _SCOPES if offered.get(one[1], True)]
         chosen = str(self.scope.currentData())
@@ -269,7 +287,15 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         )
 
     def _row_chosen(self, row: int) -> None:
-        self.select_key(self.table.rows.key(row))
+        key, state = self.table.rows.key(row), self._content.state if self._content else None
+        if isinstance(key, int) and state is not None:  # a call
+            self.calls.show_current(int((state.numbers == key).argmax()))
+        else:
+            self.select_key(key)
+
+    def _call_chosen(self, place: int) -> None:
+        if self._content is not None and self._content.state is not None:
+            self.table.show_current(int(self._content.state.numbers[place]))
 
     def _step_chosen(self, step: int) -> None:
         self.select(Selection(SelectionKind.INSTRUCTION, self.state.method, instruction=step))
@@ -337,17 +363,20 @@ def _build(session: Session, method: str, wanted: _MemoryRequest) -> _MemoryCont
         content, other = on_one_scale(content, other)
     words = measured_words(session, method, unit)
     units, estimated = Units(size=unit), has_estimates(session, method)
+    state = state_over_calls(session, method)
     if words and wanted.scope == _MEASURED:
         table = measured(session, method, units)
     elif others and wanted.scope == _PLANNERS:
         table = planner_table(plan, others, units)
     elif estimated and wanted.scope == _ESTIMATE:
         table = memories(session, method, units)
+    elif state is not None and wanted.scope == _CALLS:
+        table = memory_calls(session, method, units)
     else:
         peak_only = wanted.scope != _ALL
         table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
     return _MemoryContent(
-        plan, titles, place, content, table, index, words, times, other, estimated
+        plan, titles, place, content, table, index, words, times, other, estimated, state
     )
 
 
@@ -356,23 +385,33 @@ def _needs(session: Session) -> Need | None:
 
 
 class _Drawing(QWidget):
-    """The plan over its strips, which are hidden if the height is too small for them."""
+    """The plan over its strips, which are hidden if the height is too small, or over the calls."""
 
-    def __init__(self, plan: QWidget, curve: QWidget, times: QWidget) -> None:
+    def __init__(self, plan: QWidget, strips: tuple[QWidget, QWidget], calls: QWidget) -> None:
         super().__init__()
-        self._strips = ((curve, _CURVE), (times, _TIMES))
+        self._strips, self._calls = tuple(zip(strips, (_CURVE, _TIMES), strict=True)), calls
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(plan, 1)
-        layout.addWidget(curve)
-        layout.addWidget(times)
+        layout.addWidget(plan, 2)
+        for strip in strips:
+            layout.addWidget(strip)
+        layout.addWidget(calls, 1)
+        calls.hide()
+
+    def show_calls(self, *, visible: bool) -> None:
+        """Show the plot over calls, or the strips."""
+        self._calls.setVisible(visible)
+        self._show_strips()
+
+    def _show_strips(self) -> None:
+        for strip, least in self._strips:
+            strip.setVisible(self._calls.isHidden() and self.height() >= least)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        for strip, least in self._strips:
-            strip.setVisible(self.height() >= least)
+        self._show_strips()
 
 
 SPEC = ViewSpec("memory", "Memory", Area.CENTRE, MemoryPane, "memory", needs=_needs)

@@ -83,6 +83,7 @@ def compile_job(source: Source, config: LlmConfig) -> CompileJob:
     from compiler.llm.export import in_files, partitioners_of, shares_state
 
     settings = ["do_quant_fusion_and_const_prop=true"]
+    settings += ["emit_mutable_buffer_names=true"] if config.model.use_kv_cache else []
     settings += ["share_mutable_buffers=true"] if shares_state(config) else []
     return CompileJob(
         Source(str(Path(source.path).absolute()), source.function),

@@ -33,11 +33,14 @@ class StateChange:
         changed: bytes of the elements that differ from those before the call
         used: bytes of the elements that differ from those after loading
         largest: largest absolute change of an element, None if it is not finite
+        region: smallest range of each dimension with all changes: its begin, and its end, which is
+            not included; empty where nothing changed, and in reports of older versions
     """
 
     changed: int
     used: int
     largest: float | None = None
+    region: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from inspector.files.run_calls import GENERATION
-from inspector.files.run_report import REPORT
+from inspector.files.run_report import REPORT, RunReport, is_sequence, run_report
+from inspector.files.session import Session
 from inspector.tables.generation import (
     DECODE,
     calls_table,
@@ -17,6 +18,8 @@ from inspector.tables.generation import (
     speed_table,
     spread_rows,
 )
+from inspector.tables.memory import memory_plan
+from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.runs import described
 from inspector.tables.selection import AUTOMATIC, Units
@@ -113,29 +116,91 @@ def sequence_speed(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
 def state_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
     """Return one row per call and state tensor: how much of it the call changed and is in use."""
     tensors: Sequence[Mapping[str, Any]] = report.get("state") or ()
-    rows = [
-        (
-            call["call"],
-            tensor["name"],
-            f"{tensor['dtype']} {tensor['shape']}",
-            tensor["bytes"],
-            change["changed"],
-            change["used"],
-            change["largest"],
-        )
-        for call in report.get("calls") or ()
-        for tensor, change in zip(tensors, call.get("state") or (), strict=False)
-    ]
+    before = [0] * len(tensors)
+    rows: list[tuple[Any, ...]] = []
+    for call in report.get("calls") or ():
+        for at, (tensor, change) in enumerate(zip(tensors, call.get("state") or (), strict=False)):
+            rows.append(
+                (
+                    call["call"],
+                    tensor["name"],
+                    _region_text(tensor["shape"], change.get("region") or ()),
+                    before[at],
+                    change["changed"],
+                    change["used"],
+                    change["largest"],
+                    tensor["bytes"],
+                    f"{tensor['dtype']} {tensor['shape']}",
+                )
+            )
+            before[at] = change["used"]
     fields = (
         RowField("call", Quantity.PLAIN),
         RowField("state", mono=True),
-        RowField("type", mono=True),
-        RowField("size", Quantity.SIZE),
+        RowField("where", mono=True, missing=""),
+        RowField("used before", Quantity.SIZE),
         RowField("changed", Quantity.SIZE),
         RowField("used", Quantity.SIZE),
         RowField("largest change", Quantity.PLAIN, missing="not finite"),
+        RowField("size", Quantity.SIZE),
+        RowField("type", mono=True),
     )
     return row_table(fields, rows, "changes", keys=[(row[0], row[1]) for row in rows], units=units)
+
+
+def _region_text(shape: Sequence[int], region: Sequence[Sequence[int]]) -> str | None:
+    """Return a region as an index: ``[:, 5, :, :]``; None where it is not known."""
+    if len(region) != len(shape) or not region:
+        return None
+    parts = [
+        ":" if [begin, end] == [0, size] else f"{begin}" if end == begin + 1 else f"{begin}:{end}"
+        for size, (begin, end) in zip(shape, region, strict=True)
+    ]
+    return f"[{', '.join(parts)}]"
+
+
+def memory_calls(session: Session, method: str, units: Units) -> Table:
+    """Return one row per call of a sequence: what it used and changed of the state's memory.
+
+    What a program plans is the same at each call; its state fills up.
+
+    Raises: QueryError without a sequence of the method, or where its state was not observed
+    """
+    report = sequence_report(session, method)
+    if report is None:
+        raise QueryError(f"the state over calls needs the trace of a sequence of {method}")
+    capacity = sum(one.bytes for one in report.state)
+    calls = [one for one in report.calls if one.state]
+    if not calls:
+        raise QueryError(f"no state of {method} was observed between its calls")
+    plan = memory_plan(session, method)
+    planned = None if plan is None else plan.planned_bytes
+    rows = [
+        (
+            one.call,
+            one.used_bytes,
+            one.used_bytes / (capacity or 1),
+            one.changed_bytes,
+            capacity,
+            planned,
+        )
+        for one in calls
+    ]
+    fields = (
+        RowField("call", Quantity.PLAIN),
+        RowField("state in use", Quantity.SIZE),
+        RowField("of state", Quantity.SHARE),
+        RowField("changed", Quantity.SIZE),
+        RowField("state", Quantity.SIZE),
+        RowField("planned", Quantity.SIZE, missing="no program"),
+    )
+    return row_table(fields, rows, "calls", keys=[one.call for one in calls], units=units)
+
+
+def sequence_report(session: Session, method: str) -> RunReport | None:
+    """Return the report of the first sequence of a method in a session, None without one."""
+    reports = (run_report(dump) for dump in session.timed_dumps if is_sequence(dump))
+    return next((one for one in reports if one is not None and one.method == method), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -68,6 +68,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("boundaries", "a tensor between delegates", "partitions:boundary_tensors"),
         TableEntry("constants", "a constant of a delegate", "partitions:delegate_constants"),
         TableEntry("memory", "a value of the memory plan", "memory:planned_values"),
+        TableEntry("memory-calls", "a call of a sequence, its state", "calls:memory_calls"),
         TableEntry("measured-memory", "a phase of a run, its resident memory", "memory:measured"),
         TableEntry(
             "planners", "a plan of the memory by a planner", "computed:planners", computed=True

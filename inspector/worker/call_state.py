@@ -58,6 +58,7 @@ class CallState:
                     int(differs.sum()) * size,
                     int(_differs(tensor, first).sum()) * size,
                     _largest(tensor[differs], before[differs]),
+                    _region(differs),
                 )
             )
             before.copy_(tensor)
@@ -83,6 +84,18 @@ def _largest(tensor: torch.Tensor, other: torch.Tensor) -> float | None:
         return 0.0
     found = float((tensor.double() - other.double()).abs().max())
     return found if math.isfinite(found) else None
+
+
+def _region(differs: torch.Tensor) -> tuple[tuple[int, int], ...]:
+    """Return begin and end of the true elements in each dimension, empty without any."""
+    if not bool(differs.any()):
+        return ()
+    found: list[tuple[int, int]] = []
+    for dimension in range(differs.dim()):
+        others = [one for one in range(differs.dim()) if one != dimension]
+        places = (differs.any(others) if others else differs).nonzero()
+        found.append((int(places[0]), int(places[-1]) + 1))
+    return tuple(found)
 
 
 class CallValues:

@@ -17,6 +17,7 @@ from compiler import to_edge_transform_and_lower
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.call_series import call_content
 from devtools_app.views.calls import CallsPane
+from devtools_app.views.memory import MemoryPane
 from devtools_app.views.timeline import TimelinePane
 from devtools_app.widgets.call_plot import CallDots
 from inspector.files.load import load_session
@@ -166,6 +167,40 @@ def test_times_growth_and_state_of_each_tensor_are_shown(pane: CallsPane, qtbot:
     key = pane.state_changes.rows.key(9)
     pane.state_changes.row_chosen.emit(9)
     assert pane.calls.current_key() == key[0]
+
+
+def test_memory_shows_the_state_over_the_calls_as_the_table_of_the_command_line(
+    pane: CallsPane, qtbot: QtBot, folder: Path
+) -> None:
+    window = pane.window()
+    assert isinstance(window, MainWindow)
+    window.show_view("memory")
+    qtbot.waitUntil(lambda: isinstance(host_of(window, "memory").view, MemoryPane))
+    memory = host_of(window, "memory").view
+    assert isinstance(memory, MemoryPane)
+    qtbot.waitUntil(lambda: not memory.working and memory.scope.findText("state over calls") > 0)
+    assert not memory.calls.isVisible()
+    place = memory.scope.findText("state over calls")
+    memory.scope.setCurrentIndex(place)
+    memory.scope.activated.emit(place)
+    qtbot.waitUntil(lambda: memory.table.rows.length == CALLS and memory.calls.isVisible())
+    assert not memory.curve.isVisible()
+    click(memory.calls, 7)
+    assert memory.table.current_key() == 7
+    assert nameless(memory) == []
+    files = (str(folder / "model.pte"), str(folder / "run"))
+    lines = run("table", "memory-calls", *files, "--format", "tsv").out.splitlines()
+    assert len(lines) == CALLS + 1
+    assert lines[8].split("\t")[:3] == ["7", "24", "1"]
+    assert lines[0].split("\t")[:3] == ["call", "state in use (B)", "of state"]
+
+    # what one call did to the state is in sight
+    window.show_view("calls")
+    pane.rows_of.setCurrentIndex(1)
+    pane.rows_of.activated.emit(1)
+    click(pane.bytes, 205)
+    assert pane.state_changes.current_key() == (205, "v0")
+    assert "[:]" in [pane.state_changes.rows.text(410, at) for at in range(9)]
 
 
 def test_calls_of_a_text_need_no_trace(

@@ -27,8 +27,12 @@ SAMPLES = (
 )
 OF_THE_MACHINE = ("backends",)  # what is installed
 LONG = ("structure",)  # thousands of lines
-# of traces of backends that no sample has; by a worker, which takes seconds
-MADE_BY_TESTS = ("kernels", *(name for name, entry in TABLES.items() if entry.computed))
+# of traces that no sample has; by a worker, which takes seconds
+MADE_BY_TESTS = (
+    "kernels",
+    "memory-calls",
+    *(name for name, entry in TABLES.items() if entry.computed),
+)
 ESTIMATED = "backends/ethosu_m1_int8"
 PAIR = ("runs/convnet_portable", "runs/convnet_xnnpack")
 

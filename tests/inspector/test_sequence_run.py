@@ -116,11 +116,13 @@ def test_each_call_has_its_inputs_and_the_state_of_the_one_before(
     state = run("table", "call-state", str(out), "--format", "tsv").out.splitlines()
     assert state[-1].split("\t")[:1] + state[-1].split("\t")[2:] == [
         "11",
-        "float32 [3]",
+        "[:]",
         "12",
         "12",
         "12",
         "11",
+        "12",
+        "float32 [3]",
     ]
 
 

@@ -21,6 +21,13 @@ NANO = {"n_layer": 2, "n_head": 2, "n_embd": 32, "vocab_size": 96, "block_size":
 LENGTHS = {"max_seq_length": 32, "max_context_length": 48}
 CACHE = {"use_kv_cache": True}
 CUSTOM = {**CACHE, "use_sdpa_with_kv_cache": True}
+LONG_ROPE = {
+    "rope_type": "longrope",
+    "short_factor": [1.1] * 6,
+    "long_factor": [2.0] * 6,
+    "original_max_position_embeddings": 8,  # a text passes it
+    "max_position_embeddings": 64,
+}
 PROMPT = (1, 5, 9, 77)
 
 
@@ -41,7 +48,9 @@ CASES: dict[str, LlmConfig] = {
     "llama_one_group": config("llama3", CUSTOM, n_kv_heads=1, tie_word_embeddings=True),
     "qwen2": config("qwen2_5_0_5b", CACHE, tie_word_embeddings=True),
     "qwen3_int8_cache": config("qwen3_0_6b", {**CUSTOM, "quantize_kv_cache": True}, head_dim=32),
-    "phi_int8_cache": config("phi_4_mini", {**CACHE, "quantize_kv_cache": True}),
+    "phi_int8_cache": config(
+        "phi_4_mini", {**CACHE, "quantize_kv_cache": True}, rope_scaling=LONG_ROPE
+    ),
     "gemma2": config(
         "gemma2", CACHE, attn_logit_softcapping=30.0, final_logit_softcapping=20.0, windows=[6, 0]
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,16 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+SHORT = {"original_max_position_embeddings": 16}
 LONG = {"rope_type": "longrope", "short_factor": [1.1] * 6, "long_factor": [2.0] * 6}
 GEMMA = {"head_dim": 16, "sliding_window": 6, "query_pre_attn_scalar": 16}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", {"rope_scaling": LLAMA3, "tie_word_embeddings": True, "head_dim": 16}),
+    "llama_yarn": ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, **SHORT}}),
+    "llama_dynamic": (
+        "llama",
+        {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings": 8},
+    ),
     "qwen2": ("qwen2", {}),
     "qwen3": ("qwen3", {"head_dim": 32}),
     "mistral": ("mistral", {"sliding_window": 6}),
@@ -50,12 +57,24 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "rope_scaling": LONG,
         },
     ),
+    "phi3_beyond": (
+        "phi3",
+        {
+            "partial_rotary_factor": 0.75,
+            "pad_token_id": 0,
+            "original_max_position_embeddings": 8,
+            "rope_scaling": LONG,
+        },
+    ),
     "phi3_window": ("phi3", {"pad_token_id": 0, "sliding_window": 6}),
     "gemma": ("gemma", {"head_dim": 16}),
     "gemma2": ("gemma2", GEMMA),
     "gemma3": ("gemma3_text", GEMMA),
     "gpt2": ("gpt2", {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+    "olmo2": ("olmo2", {"pad_token_id": 0}),
+    "gpt_neox": ("gpt_neox", {"num_key_value_heads": 4, "pad_token_id": 0}),
 }
+FOREIGN = ("olmo2", "gpt_neox")  # built by transformers itself
 
 
 def _module(folder: Path, model: dict[str, Any]) -> torch.nn.Module:
@@ -88,9 +107,14 @@ def test_logits_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     ids = torch.randint(0, 96, (1, 20))
     with torch.no_grad():
         wanted = own(ids).logits
-        for model in ({}, CACHE, CUSTOM):
+        for model in ({}, CACHE) if name in FOREIGN else ({}, CACHE, CUSTOM):
             found = _module(tmp_path, model)(ids, *([torch.tensor([0])] if model else []))
             torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    if name in FOREIGN:  # with a cache, in two calls
+        module = _module(tmp_path, CACHE)
+        with torch.no_grad():
+            calls = [module(ids[:, a:b], torch.tensor([a])) for a, b in ((0, 12), (12, 20))]
+        torch.testing.assert_close(torch.cat(calls, 1), wanted, rtol=1e-4, atol=1e-4)
 
 
 def _saved(folder: Path, **changes: Any) -> torch.nn.Module:
@@ -148,11 +172,12 @@ def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model_type": "mamba"}, "unknown model_type 'mamba'; available: gpt2, llama"),
+        ({"model_type": "nonsense"}, "unknown model_type 'nonsense'; available: gpt2, llama"),
+        ({"model_type": ["llama"]}, "unknown model_type ['llama']; available: gpt2, llama"),
         ({"num_hidden_layers": 4}, "the checkpoint has no model.layers.3"),
         ({"num_hidden_layers": 2}, "the model has no model.layers.2"),
         ({"intermediate_size": 96}, "has shape [128, 64], the model has [96, 64]"),
-        ({"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
+        ({"rope_scaling": {"rope_type": "ntk"}}, "unknown rope scaling 'ntk'"),
         ({"hidden_size": "64"}, "config.json: hidden_size: expected an integer, found '64'"),
         ({"layer_types": ["full_attention"]}, "config.json: layer_types: expected one for each of"),
         ({"num_attention_heads": 0}, "config.json: num_attention_heads: expected at least 1"),
@@ -173,4 +198,43 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
         path.unlink()
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(CompileError, match="would have to be unpickled"):
+        _module(tmp_path, CACHE)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize(
+    ("changes", "model", "sentence"),
+    [
+        ({"num_hidden_layers": 4}, CACHE, "the checkpoint has no model.layers.3"),
+        ({"num_hidden_layers": 2}, CACHE, "the model has no model.layers.2"),
+        ({"vocab_size": 100}, CACHE, "of the checkpoint has shape [96, 64], the model has [100"),
+        ({"hidden_size": "64"}, CACHE, "hidden_size"),
+        ({"hidden_size": -8}, CACHE, "transformers builds no decoder of model_type 'olmo2'"),
+        ({"num_hidden_layers": 10**9}, CACHE, "expected 1 to 4,096 layers, found 1000000000"),
+        ({"vocab_size": 1 << 50}, CACHE, "vocab_size: expected less than"),
+        ({"quantization_config": {"bits": 4}}, CACHE, "a quantized checkpoint: not supported"),
+        ({"model_type": "vit"}, CACHE, "config.json"),
+        ({}, CUSTOM, "model.use_sdpa_with_kv_cache: not available for 'olmo2'"),
+    ],
+)
+def test_a_checkpoint_of_another_family_that_does_not_fit_is_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], model: dict[str, Any], sentence: str
+) -> None:
+    transformers: Any = pytest.importorskip("transformers")
+    kind = transformers.AutoConfig.for_model("olmo2", **HF, pad_token_id=0)
+    transformers.AutoModelForCausalLM.from_config(kind).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(CompileError) as caught:
+        _module(tmp_path, model)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_families_that_need_transformers_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (tmp_path / "config.json").write_text(json.dumps({**HF, "model_type": "olmo2"}))
+    with pytest.raises(CompileError, match="need transformers: pip install 'etscope"):
         _module(tmp_path, CACHE)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from compiler.llm.config import LlmConfig
+from compiler.llm.config import LlmConfig, config_of
 from compiler.llm.export import backend_config, exported_llm
 from compiler.llm.model import build_model
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
-from tests.llm.configs import CACHE, CUSTOM, config, generated
+from tests.llm.configs import CACHE, CUSTOM, LENGTHS, config, generated
 from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -28,6 +28,19 @@ CASES: dict[str, tuple[LlmConfig, bool]] = {
     "gemma2": (config("gemma2", CACHE, vocab_size=256, windows=[6, 0]), False),
     "sink": (config("llama3", {**CUSTOM, "use_attention_sink": "2,6"}, vocab_size=256), True),
 }
+OTHER = {
+    "model_class": "olmo2",  # of transformers
+    "params": {
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 256,
+        "intermediate_size": 128,
+        "pad_token_id": 0,
+    },
+}
+CASES["olmo2"] = (config_of({"base": OTHER, "model": CACHE, "export": dict(LENGTHS)}), True)
 SCRIPT = """
 import json, sys
 from executorch.extension.llm.custom_ops import custom_ops
@@ -47,6 +60,8 @@ def test_the_stock_runner_generates_the_tokens_of_eager(tmp_path: Path, name: st
     own = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=WORDS, merges=[]))
     own.decoder = tokenizers.decoders.Fuse()
     own.save(str(tmp_path / "tokenizer.json"))
+    if name == "olmo2":
+        pytest.importorskip("transformers")
     chosen, delegated = CASES[name]
     found = exported_llm(chosen)
     edge = to_edge_transform_and_lower(

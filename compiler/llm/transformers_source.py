@@ -1,0 +1,249 @@
+"""Decoders of other families: modules of the ``transformers`` package over its static cache.
+
+Their code is that of the installed package; a checkpoint brings sizes and safetensors only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from typing_extensions import override
+
+from compiler.llm.attention import CacheOptions
+from compiler.llm.config import LlmConfig, LlmConfigError
+from compiler.llm.safetensors import CheckpointError
+from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes
+from compiler.quantize.quiet_imports import import_quietly
+
+Tensor = torch.Tensor
+_MOST_LAYERS = 4096  # each is built before its weights exist
+_LARGEST = 1 << 40  # of any size in a configuration; their products stay within 64 bits
+_STATE = ("keys", "values", "cumulative_length")  # of each layer of a static cache
+_OURS_ONLY = (
+    "use_sdpa_with_kv_cache",
+    "use_attention_sink",
+    "quantize_kv_cache",
+    "local_global_attention",
+)
+_INSTALL = "pip install 'etscope[llm]'"
+
+
+def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> TransformersSizes:
+    """Return the sizes of a decoder that the ``transformers`` package has.
+
+    Args:
+        content: of a ``config.json``
+        place: begins the message of an error
+        known: families that are built here, for the message
+
+    Raises: FamilyError for an unknown family, or sizes that the package refuses
+    """
+    kind = content.get("model_type")
+    unknown = f"{place}: unknown model_type {kind!r}; available: {known}"
+    package = _package()
+    if package is None:
+        raise FamilyError(f"{unknown}; further ones need transformers: {_INSTALL}")
+    if not isinstance(kind, str) or kind not in package.CONFIG_MAPPING:
+        raise FamilyError(f"{unknown}, and those of transformers {package.__version__}")
+    if content.get("quantization_config"):
+        raise FamilyError(f"{place}: quantization_config: a quantized checkpoint: not supported")
+    _check_sizes(content, place)
+    try:
+        text = _config(package, content).get_text_config()
+        layers, vocabulary = text.num_hidden_layers, text.vocab_size
+    except Exception as error:
+        raise FamilyError(f"{place}: {_first_line(error)}") from error
+    if not isinstance(layers, int) or not 1 <= layers <= _MOST_LAYERS:
+        raise FamilyError(f"{place}: expected 1 to {_MOST_LAYERS:,} layers, found {layers!r:.40}")
+    sizes = TransformersSizes(kind, dict(content), vocabulary, layers, place)
+    count = sum(one.numel() for one in empty_model(sizes).parameters())
+    if count > MOST_PARAMETERS:
+        words = f"the sizes make {count:,} parameters, more than {MOST_PARAMETERS:,}"
+        raise FamilyError(f"{place}: {words}")
+    return sizes
+
+
+def _package() -> Any:  # noqa: ANN401 - a package without types
+    """Return ``transformers``, None where it is not installed; it fetches nothing."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    try:
+        package: Any = import_quietly("transformers")
+        import_quietly("transformers.modeling_utils")  # loads torchao where it is installed
+    except ImportError:
+        return None
+    package.utils.logging.set_verbosity_error()
+    package.utils.logging.disable_progress_bar()
+    return package
+
+
+def _check_sizes(content: Mapping[str, Any], place: str) -> None:
+    for name, value in content.items():
+        if isinstance(value, int | float) and not abs(value) < _LARGEST:
+            raise FamilyError(f"{place}: {name}: expected less than {_LARGEST:,}, found {value!r}")
+
+
+def _config(package: Any, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return the package's configuration, without what would choose or load other code."""
+    given = {
+        name: value
+        for name, value in content.items()
+        if name not in ("auto_map", "model_type") and not name.startswith("_")
+    }
+    return package.AutoConfig.for_model(content["model_type"], **given)
+
+
+def empty_model(sizes: TransformersSizes) -> nn.Module:
+    """Return the model without memory for its weights.
+
+    Raises: FamilyError for a family without text generation, or sizes that do not fit together
+    """
+    with torch.device("meta"):
+        return _built(sizes, torch.float32)
+
+
+def _built(sizes: TransformersSizes, dtype: torch.dtype) -> nn.Module:
+    package = _package()
+    config = _config(package, sizes.content)
+    kind: Any = package.AutoModelForCausalLM
+    try:
+        try:
+            return kind.from_config(config, dtype=dtype, attn_implementation="sdpa")
+        except ValueError:  # some families have no fused attention
+            return kind.from_config(config, dtype=dtype, attn_implementation="eager")
+    except Exception as error:
+        words = f"transformers builds no decoder of model_type {sizes.model_type!r}"
+        raise FamilyError(f"{sizes.place}: {words}: {_first_line(error)}") from error
+
+
+def transformers_model(
+    sizes: TransformersSizes, dtype: torch.dtype, weights: Mapping[str, Tensor] | None
+) -> nn.Module:
+    """Return the package's model with the weights of a checkpoint, or random ones for None.
+
+    Raises: FamilyError; CheckpointError naming missing, unknown or unfitting weights
+    """
+    model = _built(sizes, dtype)
+    if weights is None:
+        return model
+    untyped: Any = model
+    kind: Any = type(model)
+    try:
+        found, report = kind.from_pretrained(
+            None,
+            config=untyped.config,
+            state_dict=dict(weights),
+            dtype=dtype,
+            attn_implementation=untyped.config._attn_implementation,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
+    except Exception as error:
+        raise CheckpointError(f"the checkpoint does not load: {_first_line(error)}") from error
+    _check_loaded(report)
+    return found
+
+
+def _check_loaded(report: Mapping[str, Any]) -> None:
+    unfitting: Any = report.get("mismatched_keys") or ()
+    for one in sorted(unfitting, key=str):
+        name, given, wanted = one
+        words = f"shape {list(given)}, the model has {list(wanted)}"
+        raise CheckpointError(f"{name} of the checkpoint has {words}")
+    if missing := sorted(report.get("missing_keys") or ()):
+        raise CheckpointError(f"the checkpoint has no {', '.join(missing[:5])}")
+    if unknown := sorted(report.get("unexpected_keys") or ()):
+        raise CheckpointError(f"the model has no {', '.join(unknown[:5])} of the checkpoint")
+
+
+class TransformersDecoder(nn.Module):
+    """A model of the package, called as the decoders here; weights have the names of both."""
+
+    def __init__(self, model: nn.Module, options: CacheOptions, *, all_logits: bool) -> None:
+        super().__init__()
+        self.cache, self.all_logits = options, all_logits
+        self._layers: list[Any] = []
+        caller: Any = model
+        for name, part in model.named_children():
+            self.add_module(name, part)
+        if options.used:
+            caller, self._layers = _exportable(model, options)
+        for at, layer in enumerate(self._layers):
+            for name in _STATE:
+                self.register_buffer(f"{name}_{at}", getattr(layer, name), persistent=False)
+        self._caller = (caller.eval(),)  # in a tuple: its parts are those of this module
+
+    @override
+    def forward(self, tokens: Tensor, input_pos: Tensor | None = None) -> Tensor:
+        """Return logits of the last position, or of all."""
+        (caller,) = self._caller
+        if input_pos is None:
+            logits = caller(input_ids=tokens, use_cache=False).logits
+        else:
+            for at, layer in enumerate(self._layers):  # an export follows buffers of modules only
+                for name in _STATE:
+                    setattr(layer, name, getattr(self, f"{name}_{at}"))
+            logits = caller(input_ids=tokens, cache_position=input_pos)
+        return logits if self.all_logits else logits[:, -1, :]
+
+
+def _exportable(model: nn.Module, options: CacheOptions) -> tuple[nn.Module, list[Any]]:
+    """Return the package's exportable module with a static cache, and the layers of the cache.
+
+    Raises: FamilyError for families whose state is not such a cache
+    """
+    untyped: Any = model
+    chosen = untyped.generation_config
+    chosen.use_cache, chosen.cache_implementation = True, "static"
+    untyped.config.get_text_config().use_cache = True
+    try:
+        parts: Any = importlib.import_module("transformers.integrations.executorch")
+        whole = parts.TorchExportableModuleForDecoderOnlyLM(
+            model, batch_size=1, max_cache_len=options.length
+        )
+        found: Any = whole.model  # the outer module does not pass positions on in all releases
+        cache: Any = getattr(found, "static_cache", None) or found.cache
+        layers = list(cache.layers)
+        states = [getattr(one, name) for one in layers for name in _STATE]
+    except Exception as error:
+        kind = untyped.config.model_type
+        words = f"transformers has no static cache for {kind!r} ({_first_line(error)})"
+        raise FamilyError(f"model.use_kv_cache: {words}; export it without") from error
+    assert all(isinstance(one, Tensor) for one in states)
+    return found, layers
+
+
+def cache_shape(model: nn.Module) -> tuple[int, int]:
+    """Return the heads of keys in a layer, and the size of one.
+
+    Raises: FamilyError for families whose state is not such a cache
+    """
+    untyped: Any = model
+    text = untyped.config.get_text_config()
+    try:
+        heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+        size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    except Exception as error:
+        words = f"model_type {text.model_type!r} has no heads: its cache is not known"
+        raise FamilyError(words) from error
+    return heads, size
+
+
+def check_options(config: LlmConfig, kind: str) -> None:
+    """Check that no option is set which needs a decoder of our own.
+
+    Raises: LlmConfigError
+    """
+    for name in _OURS_ONLY:
+        if getattr(config.model, name):
+            words = f"not available for {kind!r}, a module of transformers"
+            raise LlmConfigError(f"model.{name}: {words}")
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the message of an error of the package, as one short line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
