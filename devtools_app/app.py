@@ -17,6 +17,7 @@ from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.first_size import fit_to_screen
+from devtools_app.shell.memory_pool import share_free_memory
 from devtools_app.shell.warm_imports import Warming
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice
@@ -101,6 +102,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         watch: reload files when they change, for this run
         tick: unit of the ticks of traces, for this run; empty uses the preferences
     """
+    share_free_memory()
     qInstallMessageHandler(log_qt_message)
     sys.setswitchinterval(_SWITCH_SECONDS)
     app = create_application()

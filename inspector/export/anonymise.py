@@ -22,8 +22,8 @@ from schema.errors import FormatError
 from schema.etdump import ETDump
 from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
+from schema.flatbuf.extents import Extent, extents
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.walk import Extent, extents
 from schema.payloads import Payload
 from schema.program import ProgramFile
 from schema.program.model import PROGRAM

@@ -12,7 +12,7 @@ from schema.bundled import BundledFile
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
-from schema.flatbuf.walk import Extent, extents
+from schema.flatbuf.extents import Extent, extents
 from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile
 

@@ -11,17 +11,24 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inspector.files.payloads import delegate_payload
 from inspector.memory.plan import value_name
 from schema.dtypes.scalar_type import known_nbytes
 from schema.errors import FormatError
+from schema.flatbuf.extents import BLOB, VTABLE, Extents, extent_columns
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.walk import Extent, extents
 from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile
 from schema.program import model as m
 from schema.program.model import PROGRAM
 
+_HEAD = "root offset and identifier"
+_OWNERS = {"root offset": _HEAD, "vtable": "vtables"}
+_TABLE_KINDS = ("table", "vtable", "constant")
+_LENGTH = 4  # in front of a vector
 _HEADER_END = 8  # root offset and file identifier, 4 bytes each
 
 
@@ -72,7 +79,8 @@ def cover(parts: Iterable[FilePart], data: memoryview, start: int = 0) -> tuple[
             continue
         if low > at:
             done.append(_gap(data[at - start : low - start], at))
-        done.append(replace(part, offset=low, nbytes=high - low))
+        whole = (low, high - low) == (part.offset, part.nbytes)
+        done.append(part if whole else replace(part, offset=low, nbytes=high - low))
         at = high
     if at < end:
         done.append(_gap(data[at - start :], at))
@@ -107,7 +115,7 @@ def program_parts(
     """Return the owned runs of a program; gaps are left to `cover`."""
     header = program.header
     limit = header.program_size if header else len(data)
-    parts = [FilePart("root offset and identifier", "header", 0, _HEADER_END, ("program",))]
+    parts = [FilePart(_HEAD, "header", 0, _HEADER_END, ("program",))]
     if header is not None:
         parts.append(FilePart("extended header", "header", 8, header.length, ("program",)))
     parts += _table_parts(data, limit)
@@ -148,42 +156,48 @@ _LEVEL = re.compile(
 
 
 def _table_parts(data: memoryview, limit: int) -> list[FilePart]:
+    """Return a part for each run of adjacent bytes of one owner, as a table with its strings."""
+    found = extent_columns(Reader(data, limit), PROGRAM, levels=_LEVEL)
+    owners = [_OWNERS.get(path) or path.removeprefix("Program.") for path in found.paths]
+    kinds = np.select([found.kind == VTABLE, _constants(found)], [1, 2], 0)
+    nbytes = np.where(_inline_payloads(found), _LENGTH, found.nbytes)
+    joint = (np.diff(found.path) == 0) & (np.diff(kinds) == 0)
+    joint &= found.offset[:-1] + nbytes[:-1] == found.offset[1:]
+    starts = np.flatnonzero(np.concatenate([[True], ~joint]))
+    totals = np.add.reduceat(nbytes, starts)
+    groups: dict[str, tuple[str, ...]] = {}
     parts: list[FilePart] = []
-    for extent in extents(Reader(data, limit), PROGRAM):
-        if extent.path == "root offset":
-            continue
-        match = _LEVEL.match(extent.path)
-        owner = match.group() if match else extent.path
-        kind = _table_kind(extent)
-        name = "vtables" if kind == "vtable" else owner.removeprefix("Program.") or owner
-        inline = extent.path.startswith("Program.backend_delegate_data[") and extent.kind == "blob"
-        # An inline blob belongs to its payload; only the length in front is the table's.
-        nbytes = 4 if inline else extent.nbytes
-        parts.append(FilePart(name, kind, extent.offset, nbytes, ("program", *_path(name))))
-    return _joined(parts)
+    for start, size in zip(starts.tolist(), totals.tolist(), strict=True):
+        name = owners[found.path[start]]
+        if name != _HEAD:
+            kind = _TABLE_KINDS[kinds[start]]
+            at = int(found.offset[start])
+            parts.append(FilePart(name, kind, at, size, _group(name, groups)))
+    return parts
 
 
-def _table_kind(extent: Extent) -> str:
-    if extent.kind == "blob" and extent.path.startswith("Program.constant_buffer["):
-        return "constant"
-    return "vtable" if extent.kind == "vtable" else "table"
+def _constants(found: Extents) -> NDArray[np.bool_]:
+    return _blobs_below(found, "Program.constant_buffer[")
 
 
-def _path(name: str) -> tuple[str, ...]:
-    return tuple(name.replace("execution_plan", "plan").split("."))
+def _inline_payloads(found: Extents) -> NDArray[np.bool_]:
+    """Return which blobs belong to a payload; only the length in front of one is the table's."""
+    return _blobs_below(found, "Program.backend_delegate_data[")
 
 
-def _joined(parts: list[FilePart]) -> list[FilePart]:
-    """Merge adjacent runs of one owner, so that a table and its strings are one part."""
-    joined: list[FilePart] = []
-    for part in sorted(parts, key=lambda part: part.offset):
-        last = joined[-1] if joined else None
-        same = last is not None and (last.name, last.kind) == (part.name, part.kind)
-        if last is not None and same and last.offset + last.nbytes == part.offset:
-            joined[-1] = replace(last, nbytes=last.nbytes + part.nbytes)
-        else:
-            joined.append(part)
-    return joined
+def _blobs_below(found: Extents, start: str) -> NDArray[np.bool_]:
+    below = np.array([path.startswith(start) for path in found.paths], np.bool_)
+    return (found.kind == BLOB) & below[found.path]
+
+
+def _group(name: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the path for the treemap; the many parts of one vector share what is above them."""
+    above, dot, last = name.rpartition(".")
+    found = known.get(above)
+    if found is None:
+        parts = above.replace("execution_plan", "plan").split(".") if dot else ()
+        found = known[above] = ("program", *parts)
+    return (*found, last if dot else last.replace("execution_plan", "plan"))
 
 
 def _segment_parts(
@@ -282,8 +296,6 @@ def _inline_delegate_parts(
 
 def position(data: memoryview, view: memoryview) -> int | None:
     """Return the offset of a view in data, None if it is not part of it."""
-    import numpy as np
-
     if not len(view) or not len(data):
         return None
     base = np.frombuffer(data, dtype=np.uint8).ctypes.data

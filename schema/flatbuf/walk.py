@@ -1,13 +1,12 @@
 """Walks a flatbuffer by its field tables: every table, vtable, vector and string with its position.
 
-The structure view expands Places one level at a time; size accounting asks for all extents.
+The structure view expands Places one level at a time; all runs of bytes are in `extents`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, cast
 
 from schema.errors import FormatError
@@ -16,7 +15,6 @@ from schema.flatbuf.spec import Blob, Field, Scalar, Spec, String, Union, Vec
 
 _POINTER = 4
 _PREVIEW = 120
-_MAX_EXTENTS = 4_000_000  # a hostile file may share tables, so that paths grow exponentially
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +43,6 @@ class FieldPlace:
     def expandable(self) -> bool:
         """Return whether `children` returns anything."""
         return self.target is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A run of bytes and the path of the field that owns it.
-
-    Attributes:
-        offset: first byte
-        nbytes: length, terminating zero of a string included
-        path: dotted field path from the root
-        kind: table, vtable, vector, text or blob
-    """
-
-    offset: int
-    nbytes: int
-    path: str
-    kind: str
 
 
 def root_place(reader: Reader, table: Spec[Any], base: int = 0) -> FieldPlace:
@@ -189,42 +170,3 @@ def _elements(reader: Reader, kind: Vec, at: int, requested: range) -> Iterator[
     width = element.nbytes if isinstance(element, Scalar) else _POINTER
     for index in requested:
         yield _datum(reader, f"[{index}]", element, at + _POINTER + width * index)
-
-
-def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
-    """Return every run of bytes reachable from the root, each position once, in file order.
-
-    Raises: FormatError where the bytes cannot be followed
-    """
-    found: dict[int, Extent] = {base: Extent(base, _POINTER, "root offset", "table")}
-    stack = [(root_place(reader, table, base), table.name)]
-    while stack:
-        place, path = stack.pop()
-        if place.kind in ("absent", "number") or place.offset in found:
-            continue
-        found[place.offset] = Extent(place.offset, place.nbytes, path, place.kind)
-        if len(found) > _MAX_EXTENTS:
-            raise FormatError(f"at most {_MAX_EXTENTS} tables and vectors", "more", field=path)
-        if place.kind == "table":
-            _vtable_extent(reader, place.offset, found)
-        elif _is_scalar_vector(place.target):
-            continue
-        for child in children(reader, place):
-            joint = "" if child.name.startswith("[") else "."
-            stack.append((child, f"{path}{joint}{child.name}"))
-    ordered = sorted(found.values(), key=lambda extent: extent.offset)
-    return [_apart(one, after.offset) for one, after in pairwise(ordered)] + ordered[-1:]
-
-
-def _apart(one: Extent, after: int) -> Extent:
-    """Return a table extent clipped at the next one: its vtable may describe a larger table."""
-    if one.kind != "table" or one.offset + one.nbytes <= after:
-        return one
-    return replace(one, nbytes=after - one.offset)
-
-
-def _vtable_extent(reader: Reader, at: int, found: dict[int, Extent]) -> None:
-    signed = int.from_bytes(bytes(reader.buffer[at : at + _POINTER]), "little", signed=True)
-    vtable = at - signed
-    entries, _ = reader.slots(at)
-    found.setdefault(vtable, Extent(vtable, _POINTER + 2 * len(entries), "vtable", "vtable"))

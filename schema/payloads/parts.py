@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from schema.flatbuf.extents import extents
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
-from schema.flatbuf.walk import extents
 from schema.payloads.model import Part
 from schema.payloads.reading import PayloadReader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from dataclasses import dataclass, replace
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 
 from schema.errors import FormatError
 from schema.flatbuf import spec as fb
+from schema.flatbuf.extents import extent_columns, extents
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import SKIP, Blob, String, Union, UnknownMember, Vec, spec
-from schema.flatbuf.walk import extents
 from schema.flatbuf.writer import write_root
 from tests.schema.damage import all_kinds
 from tests.schema.shared_vtables import share_vtables
@@ -254,9 +255,21 @@ def test_tables_that_share_a_vtable_of_another_size_are_read_and_noted(
     assert len(data) <= len(plain)
     assert all("shares vtables" in issue.message for issue in reader.issues)
     for one in (data, plain):
-        found = extents(Reader(memoryview(one)), TREE)
+        found = list(extents(Reader(memoryview(one)), TREE))
         assert all(a.offset + a.nbytes <= b.offset for a, b in pairwise(found))
         assert found[-1].offset + found[-1].nbytes <= len(one)
+
+
+def test_paths_of_extents_end_where_they_are_asked_to() -> None:
+    data = memoryview(write_root(TREE, EXAMPLE))
+    whole = list(extents(Reader(data), TREE))
+    assert len({one.path for one in whole if one.kind != "vtable"}) > 5
+    for level in (r"Tree", r"Tree\.\w+", r"Tree(?:\.\w+(?:\[\d+\])?)?"):
+        cut = extent_columns(Reader(data), TREE, levels=re.compile(level))
+        assert cut.offset.tolist() == [one.offset for one in whole]
+        for one, path in zip(whole, cut.path, strict=True):
+            found = re.match(level, one.path)
+            assert cut.paths[path] == (found.group() if found else one.path)
 
 
 def test_small_table_before_a_large_one_shares_its_vtable(monkeypatch: pytest.MonkeyPatch) -> None:
