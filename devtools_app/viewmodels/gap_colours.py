@@ -114,7 +114,7 @@ def gap_size(row: Row, overlay: str) -> float | None:
     metrics = row.own if overlay == OWN_GAP else row.total
     if metrics is None:
         return None
-    return math.inf if _not_finite(metrics) else metrics.max_abs
+    return math.inf if metrics.odd else metrics.max_abs
 
 
 def gap_text(row: Row | None, overlay: str) -> str:
@@ -130,11 +130,8 @@ def gap_text(row: Row | None, overlay: str) -> str:
 
 
 def _off(metrics: Metrics) -> str:
-    odd = _not_finite(metrics)
     text = "equal" if metrics.max_abs == 0 else f"error {metrics.max_abs:.2g}"
-    return f"{text}, {odd:,} not finite" if odd else text
-
-
-def _not_finite(metrics: Metrics) -> int:
-    """Return how many elements more or less than in the reference are not finite."""
-    return abs(metrics.nan - metrics.nan_reference) + abs(metrics.inf - metrics.inf_reference)
+    if not metrics.odd:
+        return text
+    odd = f"{metrics.odd:,} not finite"
+    return f"{text}, {odd}" if metrics.max_abs else odd

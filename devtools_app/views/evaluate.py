@@ -351,9 +351,10 @@ def _figures(state: EvalState, units: Units) -> _Figures:
     errors = tuple(
         error_counts(
             [
-                max(output.sums.max_abs for output in sample.variants[number].outputs)
+                max(output.sums.max_abs for output in outputs)
                 for sample in state.samples.values()
-                if sample.variants[number].outputs
+                if (outputs := sample.variants[number].outputs)
+                and not any(output.sums.is_unknown for output in outputs)
             ]
         )
         for number in range(len(report.variants))

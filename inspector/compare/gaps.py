@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import LESS, ComparePlace, Delta, GapRow
-from inspector.numerics.metrics import is_floating
+from inspector.numerics.metrics import Metrics, is_floating
 from inspector.numerics.report import GapReport, Row
 
+_NOT_FINITE = "NaN or infinite in one of the two only"
 Reports = Sequence[GapReport | None]
 
 
@@ -61,10 +62,19 @@ def _row(method: str, key: tuple[str, int, int], rows: Sequence[Row | None]) -> 
         key[0],
         key[1],
         operator,
-        tuple(None if row is None or row.total is None else row.total.max_abs for row in rows),
-        tuple(None if row is None or row.own is None else row.own.max_abs for row in rows),
-        tuple("not there" if row is None else row.reason for row in rows),
+        tuple(_largest(None if row is None else row.total) for row in rows),
+        tuple(_largest(None if row is None else row.own) for row in rows),
+        tuple("not there" if row is None else row.reason or _odd((row,)) for row in rows),
     )
+
+
+def _largest(metrics: Metrics | None) -> float | None:
+    """Return the largest difference; None where only one of the two is a finite number."""
+    return None if metrics is None or metrics.odd else metrics.max_abs
+
+
+def _odd(rows: Sequence[Row]) -> str:
+    return _NOT_FINITE if any(row.total is not None and row.total.odd for row in rows) else ""
 
 
 def _change(row: GapRow) -> float:
@@ -86,13 +96,17 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
         compared = [row for row in rows if row.total is not None and not row.doubtful]
         # Indices and classes that differ are counted below; their differences are not errors.
         measured = [row for row in compared if is_floating(row.dtype)] or compared
-        largest.append(max((r.total.max_abs for r in measured if r.total), default=None))
+        found = [_largest(row.total) for row in measured]
+        known = [one for one in found if one is not None]
+        largest.append(max(known) if known and len(known) == len(found) else None)
         diverging.append(sum(row.diverges for row in compared) if compared else None)
         first = next((row for row in rows if row.diverges), None)
         where.append(
             ComparePlace(number, "gap", method, first.node if first else "") if rows else None
         )
-        words.append(first.node if first is not None else "none" if compared else "unknown")
+        odd = _odd(measured)
+        word = first.node if first is not None else "none" if compared else "unknown"
+        words.append(f"{word} ({odd})" if odd else word)
     note = f"first divergence: {', '.join(words)}{_references(method, reports)}"
     return (
         Delta("gap", "largest error", "", tuple(largest), LESS, method, (), note, tuple(where)),

@@ -77,7 +77,8 @@ class Metrics:
         max_rel: largest difference relative to the reference, where that is not zero
         mse: mean squared difference
         l1: sum of absolute differences
-        snr_db: signal to noise; None where the reference is zero throughout
+        snr_db: signal to noise; None where the reference is zero throughout, or where no two
+            elements are finite and some differ
         cosine: of the angle between the two; None where one is zero throughout
         ulp: largest difference in units of the last place; None for integers
         out_of_tolerance: share of elements further apart than the tolerance
@@ -107,6 +108,17 @@ class Metrics:
         if self.snr_db is None:
             return math.inf if self.mse else 0.0
         return 10 ** (-self.snr_db / 20)
+
+    @property
+    def odd(self) -> int:
+        """Return how many elements are NaN or infinite in one of the two only, at least."""
+        return abs(self.nan - self.nan_reference) + abs(self.inf - self.inf_reference)
+
+    @property
+    def largest(self) -> float | None:
+        """Return the largest absolute difference, None where none of the pairs is finite."""
+        unknown = self.odd and self.snr_db is None and not self.max_abs
+        return None if unknown else self.max_abs
 
     @property
     def near_zero(self) -> bool:
@@ -165,6 +177,11 @@ class ErrorSums:
         pairs = ((one.name, getattr(self, one.name), getattr(more, one.name)) for one in _SUMS)
         return ErrorSums(*(max(a, b) if name in _LARGEST else a + b for name, a, b in pairs))
 
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether no two elements could be compared: all that differ are not finite."""
+        return self.finite == 0 and self.wrong > 0
+
     def metrics(self, dtype: str) -> Metrics:
         """Return the distance of these sums.
 
@@ -177,7 +194,7 @@ class ErrorSums:
             max_rel=self.max_rel,
             mse=self.noise / max(self.finite, 1),
             l1=self.length,
-            snr_db=_decibels(self.signal, self.noise),
+            snr_db=None if self.is_unknown else _decibels(self.signal, self.noise),
             cosine=_cosine(self.signal, self.other, self.product),
             ulp=self.ulp if dtype in _FLOATS else None,
             out_of_tolerance=self.wrong / max(self.elements, 1),

@@ -56,7 +56,7 @@ class GapMeasure:
 
 
 MEASURES: dict[str, GapMeasure] = {
-    "max_abs": GapMeasure("max abs", "largest difference", lambda one: one.max_abs),
+    "max_abs": GapMeasure("max abs", "largest difference", lambda one: one.largest),
     "max_rel": GapMeasure("max rel", "largest relative difference", lambda one: one.max_rel),
     "rms": GapMeasure("RMS", "root mean square of the difference", lambda one: one.mse**0.5),
     "noise": GapMeasure(
@@ -180,8 +180,9 @@ def summary(run: RunGap) -> str:
         start = loss_words(run)
     elif first is not None:
         own = first.own or first.total
-        size = own.max_abs if own is not None else 0.0
-        start = f"First divergence: {first.node or first.operator}, off by {size:.4g} by itself"
+        size = own.largest if own is not None else 0.0
+        off = "not finite" if size is None else f"off by {size:.4g} by itself"
+        start = f"First divergence: {first.node or first.operator}, {off}"
     else:
         fine = "No node exceeds the tolerance by its own error"
         start = fine if compared else "Nothing was compared"
@@ -190,6 +191,11 @@ def summary(run: RunGap) -> str:
     if doubtful:
         words.insert(1, f"join uncertain: {len(doubtful):,} differ, first {doubtful[0].node}")
     return " · ".join(words)
+
+
+def _largest(found: Sequence[Metrics | None]) -> float | None:
+    sizes = [one.largest for one in found if one is not None]
+    return max((size for size in sizes if size is not None), default=None)
 
 
 def call_gap_table(runs: Sequence[RunGap]) -> Table:
@@ -203,8 +209,8 @@ def call_gap_table(runs: Sequence[RunGap]) -> Table:
             (
                 run.call,
                 len(known),
-                max((row.total.max_abs for row in known if row.total), default=None),
-                max((row.own.max_abs for row in known if row.own), default=None),
+                _largest([row.total for row in known]),
+                _largest([row.own for row in known]),
                 None if last is None else _of(last.total, "snr_db"),
                 None if first is None else first.node or first.operator,
                 None if first is None else first.module or None,

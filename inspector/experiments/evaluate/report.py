@@ -60,6 +60,11 @@ class OutputFigures:
     notes: tuple[str, ...] = ()
     floating: bool = True
 
+    @property
+    def max_abs(self) -> float | None:
+        """Return the largest error, None where none of the samples could be compared."""
+        return None if self.median is None else self.total.max_abs
+
 
 @dataclass(frozen=True, slots=True)
 class WorstSample:
@@ -70,7 +75,7 @@ class WorstSample:
         index: of the sample
         output: the output with the least signal to noise
         snr_db: of that output; None where the reference is zero throughout
-        max_abs: of that output
+        max_abs: of that output; None where nothing could be compared
         top_1: share of agreeing rows; None if not class-like
         strange: elements that are NaN or infinite in one of the two only
     """
@@ -79,7 +84,7 @@ class WorstSample:
     index: int
     output: int
     snr_db: float | None
-    max_abs: float
+    max_abs: float | None
     top_1: float | None
     strange: int
 
@@ -274,7 +279,7 @@ def _means(values: Sequence[Mapping[str, float | None]]) -> dict[str, float | No
 def _output(variant: int, place: int, found: Sequence[OutputSums]) -> OutputFigures:
     whole = [one for one in found if not one.note]
     sums = reduce(add, (one.sums for one in whole), ErrorSums())
-    errors = [one.sums.max_abs for one in whole]
+    errors = [one.sums.max_abs for one in whole if not one.sums.is_unknown]
     rows = sum(one.rows for one in whole)
     return OutputFigures(
         variant,
@@ -306,7 +311,7 @@ def _sample(variant: int, sample: EvalSample) -> WorstSample | None:
             sample.index,
             place,
             one.sums.metrics(one.dtype).snr_db,
-            one.sums.max_abs,
+            None if one.sums.is_unknown else one.sums.max_abs,
             one.agreeing / one.rows if one.rows else None,
             _strange(one.sums),
         )
@@ -320,7 +325,7 @@ def _sample(variant: int, sample: EvalSample) -> WorstSample | None:
 
 def _badness(one: WorstSample) -> tuple[float, float, float]:
     """Return the sort key: non-finite elements first, then low SNR, then large differences."""
-    return -one.strange, math.inf if one.snr_db is None else one.snr_db, -one.max_abs
+    return -one.strange, math.inf if one.snr_db is None else one.snr_db, -(one.max_abs or 0.0)
 
 
 def report_content(report: EvalReport) -> dict[str, Any]:
@@ -380,7 +385,7 @@ def _output_json(one: OutputFigures) -> dict[str, Any]:
         "differing": one.total.out_of_tolerance if one.samples else None,
         "exact": one.samples > 0 and one.total.snr_db == math.inf and not one.strange,
         "cosine": finite(one.total.cosine),
-        "max_abs": finite(one.total.max_abs),
+        "max_abs": finite(one.max_abs),
         "mean_abs": finite(one.mean_abs),
         "median": finite(one.median),
         "p95": finite(one.p95),

@@ -95,7 +95,7 @@ def _part(metric: str, row: Row) -> Metrics | None:
 
 def _odd(found: list[Metrics]) -> str:
     """Return what distances leave out: places where only one of the two is a finite number."""
-    odd = sum(one.nan != one.nan_reference or one.inf != one.inf_reference for one in found)
+    odd = sum(one.odd > 0 for one in found)
     if not odd:
         return ""
     return f"{plural(odd, 'of them has', 'of them have')} NaN or infinity and the other does not"
