@@ -61,7 +61,7 @@ def sheet_sections() -> dict[str, list[tuple[str, str]]]:
             if spec.menu == menu and spec.keys
         ]
         sections[menu] = lines
-    sections["Views"] = [("Alt+1 … Alt+9, Alt+0", "a tab of the group in front")]
+    sections["Views"] = [("Alt+1 … Alt+0", "a tab of the group in front")]
     sections.update({title: list(lines) for title, lines in LOCAL_KEYS.items()})
     return {title: lines for title, lines in sections.items() if lines}
 

@@ -109,12 +109,9 @@ class Preferences(QDialog):
             ("Editor", self._editor, "{file} and {line} are filled in; no shell is used"),
         )
         for label, field, hint in rows:
-            form.addRow(label, field)
-            if hint:
-                text = QLabel(hint)
-                text.setWordWrap(True)
-                set_role(text, "role", "muted")
-                form.addRow("", text)
+            name = QLabel(label)
+            name.setBuddy(field)
+            form.addRow(name, _hinted(field, hint) if hint else field)
         self._roots.setFont(theme.mono())
         self._mapping.setFont(theme.mono())
         self._editor.setFont(theme.mono())
@@ -162,3 +159,17 @@ def _filled(field: QPlainTextEdit) -> tuple[str, ...]:
 def _pairs(lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     parts = (line.partition(_ARROW) for line in lines)
     return tuple((one.strip(), two.strip()) for one, _, two in parts if one.strip() and two.strip())
+
+
+def _hinted(field: QWidget, hint: str) -> QWidget:
+    """Return a field with a sentence about it right below."""
+    text = QLabel(hint)
+    text.setWordWrap(True)
+    set_role(text, "role", "muted")
+    both = QWidget()
+    layout = QVBoxLayout(both)
+    layout.setContentsMargins(0, 0, 0, 4)
+    layout.setSpacing(2)
+    layout.addWidget(field)
+    layout.addWidget(text)
+    return both

@@ -113,7 +113,7 @@ class TopBar(QToolBar):
         self._overlay = ToolbarCombo(theme, "colour by", "Colour nodes by")
         self.groups = GroupSwitch(theme, groups)
         self._find = GotoButton(theme)
-        self._recompile = PushButton("Recompile and run")
+        self._recompile = PushButton("Recompile and run   Ctrl R")
         self._recompile.setAccessibleName("Recompile, run and compare")
         self._recompile.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
         set_role(self._recompile, "primary", "true")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -67,6 +68,7 @@ _ALONE = Need(
 _CLOSED = "Other variants of this program are closed: one that is chosen here opens beside it."
 _FAILED = "No other variant of this program could be compiled so far; each line gives the reason."
 _ALL = "*"
+_BOTH = 800  # pixels from which the variants are listed beside the figures
 _MEASURE = "Measure the programs side by side until their times differ significantly or not at all"
 
 
@@ -105,6 +107,7 @@ class ComparePane(PanelActions, Pane):
             lambda: context.ask(ShowDisk()),
         )
         self._variant_side = QWidget()
+        self._has_variants = False
         self.details = TableView(context.theme, "differences")
         self.bars = DeltaBars(context.theme, "Where the time went")
         for tool in (self.former, self.newer):
@@ -162,6 +165,15 @@ class ComparePane(PanelActions, Pane):
         self.theme.changed.connect(self._restyle)
         self._restyle()
 
+    def _show_variants(self) -> None:
+        """Show the variants where the figures have room for their certainty beside them."""
+        self._variant_side.setVisible(self._has_variants and self.width() >= _BOTH)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_variants()
+
     def _wire(self) -> None:
         self.former.activated.connect(self._chosen)
         self.newer.activated.connect(self._chosen)
@@ -214,7 +226,8 @@ class ComparePane(PanelActions, Pane):
         self._variants = tuple(each for _, each in rows)
         current = self._variants.index(one) if one in self._variants else -1
         self.tree.show_entries(variant_entries(rows, state.history, self.theme.palette), current)
-        self._variant_side.setVisible(len(rows) > 0)
+        self._has_variants = len(rows) > 0
+        self._show_variants()
 
     def _show_alone(self) -> None:
         """Show that a second session is missing, or offer other variants of the program."""

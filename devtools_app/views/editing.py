@@ -189,6 +189,7 @@ def item_menu(
     menu.setToolTipsVisible(True)
     menu.addAction(name.replace("&", "&&")).setEnabled(False)
     menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
+    menu.addSeparator()
     for view, title in _places(selection, context):
         if view != here:
             menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))

@@ -53,27 +53,32 @@ class GraphFocus(QObject):
         self.trace: Highlight | None = None
         self.part: tuple[str, ...] | None = None
 
-    def commands(self) -> list[tuple[str, Callable[[], None], bool]]:
-        """Return the commands with their keys, and whether they can be used."""
+    def groups(self) -> tuple[list[tuple[str, Callable[[], None], bool]], ...]:
+        """Return the commands, in groups, with their keys and whether they can be used."""
         shown = self._shown()
         chosen = shown is not None and shown.item != NOTHING
         some = chosen or self.trace is not None or bool(shown is not None and shown.found)
-        return [
+        highlights = [
             ("Highlight what leads here\t[", self.before, chosen),
             ("Highlight what follows\t]", self.after, chosen),
             ("Highlight the path to another box\tCtrl+click", self.before, False),
+        ]
+        parts = [
             ("Show only this\tX", self.only, some),
             ("Show only this and its neighbours\tZ", self.neighbours, chosen),
             ("Show the whole graph again\tShift+X", self.whole, self.part is not None),
         ]
+        return highlights, parts
 
     def fill(self, menu: QMenu) -> None:
         """Show the commands in a menu instead of what it has."""
         menu.clear()
-        for text, act, on in self.commands():
-            action = menu.addAction(text)
-            action.triggered.connect(lambda _on=False, act=act: act())
-            action.setEnabled(on)
+        for group in self.groups():
+            for text, act, on in group:
+                action = menu.addAction(text)
+                action.triggered.connect(lambda _on=False, act=act: act())
+                action.setEnabled(on)
+            menu.addSeparator()
 
     def _put(self, trace: Highlight | None) -> None:
         self.trace = trace

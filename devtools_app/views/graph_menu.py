@@ -18,7 +18,7 @@ from devtools_app.widgets.graph_canvas_pick import NOTHING
 from inspector.tables.selection import NOTHING as NO_SELECTION
 from inspector.tables.selection import Selection
 
-_AFTER_COPY = 2  # the commands of the graph follow the name and its copy
+_COPY = 1  # the place of the copy of the name, before which the commands of the graph are
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ def graph_menu(
     menu = item_menu(parent, found.name, own, "graph", context)
     if placed is None:
         return menu
-    before = menu.actions()[_AFTER_COPY] if len(menu.actions()) > _AFTER_COPY else None
-    for text, act, on in (*_own_commands(canvas, placed, found, toggle), *focus.commands()):
-        action = QAction(text, menu)
-        action.triggered.connect(lambda _on=False, act=act: act())
-        action.setEnabled(on)
-        if before is None:
-            menu.addAction(action)
-        else:
-            menu.insertAction(before, action)
+    copy = menu.actions()[_COPY]
+    groups = (_own_commands(canvas, placed, found, toggle), *focus.groups())
+    for group in filter(None, groups):
+        for text, act, on in group:
+            action = QAction(text, menu)
+            action.triggered.connect(lambda _on=False, act=act: act())
+            action.setEnabled(on)
+            menu.insertAction(copy, action)
+        menu.insertSeparator(copy)
     return menu
 
 

@@ -284,7 +284,9 @@ class Pane(QWidget):
     def take_focus(self) -> None:
         """Focus what the keys of the view act on: the drawing or table, not a tool above it."""
         page = self.stack.currentWidget() or self
-        found = first_focus(page) or first_focus(self)
+        # while something is computed not a tool either: keys pressed meanwhile would use it
+        waits = page is self.empty and self.working
+        found = first_focus(page) or (self if waits else first_focus(self))
         if found is not None:
             found.setFocus(Qt.FocusReason.OtherFocusReason)
         self._focus_meanwhile = QApplication.focusWidget() if page is self.empty else None

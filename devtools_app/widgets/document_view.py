@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QImage,
     QResizeEvent,
     QTextBlock,
+    QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
@@ -22,6 +23,7 @@ from devtools_app.appearance.theme import Theme
 
 _MARGIN = 10
 _EDGE = 4  # beside an image
+_LINE_PERCENT = 118.0
 _IMAGE = "!["
 
 
@@ -117,7 +119,23 @@ class DocumentView(QTextBrowser):
         while block.isValid():
             if block.blockFormat().headingLevel():
                 self._merge(block.position(), block.length() - 1, _bold(self._theme.sans()))
+            self._space(block)
             block = block.next()
+
+    def _space(self, block: QTextBlock) -> None:
+        """Set the space around a paragraph, heading or entry; not in tables and code."""
+        cursor, style = QTextCursor(block), block.blockFormat()
+        if cursor.currentTable() is not None or style.nonBreakableLines():
+            return
+        line = self._theme.sans().pixelSize()
+        heading, in_list = bool(style.headingLevel()), block.textList() is not None
+        spaced = QTextBlockFormat()
+        spaced.setTopMargin(line if heading and block.position() else 0)
+        spaced.setBottomMargin(line * (0.25 if in_list else 0.4 if heading else 0.7))
+        spaced.setLineHeight(
+            _LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value
+        )
+        cursor.mergeBlockFormat(spaced)
 
     def _merge(self, at: int, length: int, style: QTextCharFormat) -> None:
         cursor = QTextCursor(self.document())

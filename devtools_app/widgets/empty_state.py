@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -90,11 +90,23 @@ class EmptyState(QWidget):
         button = PushButton(text)
         button.setAccessibleName(text)
         button.clicked.connect(lambda: pressed())
-        if self._buttons.count() == 1:  # the first one, before the copy of the code
-            set_role(button, "primary", "true")
         self._buttons.insertWidget(self._buttons.indexOf(self._copy), button)
         self.setTabOrder(button, self._copy)
         return button
+
+    def _mark_action(self) -> None:
+        """Make the first button the most prominent one: which are offered may change."""
+        action = self.action
+        for button in self.findChildren(QPushButton):
+            wanted = "true" if button is action else ""
+            if (button.property("primary") or "") != wanted:
+                set_role(button, "primary", wanted)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            self._mark_action()
+        return super().event(event)
 
     @property
     def action(self) -> QPushButton | None:

@@ -209,6 +209,7 @@ class Plot(QWidget):
             self._layout.addWidget(self._chart, 1)
             self._chart.show()
             self._layout.activate()
+            self._wait.start()  # its axes know their room once it is on the screen
         return self._chart
 
     @override

@@ -30,7 +30,7 @@ _MOST_BLANK = 4000  # the same of all rows of a column that may be empty
 _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
-_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
+_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 96, 92, 116
 _NAME = 190  # of the first column where the table is not narrow
 _LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
 _LEAST_BADGE = 200  # one word, a sign and a figure are whole

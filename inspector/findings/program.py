@@ -292,4 +292,4 @@ def _duplicates(session: Session, sized: list[SizedFile], total: int) -> list[Fi
 
 def short(name: str) -> str:
     """Return a long name with its middle elided."""
-    return name if len(name) <= 40 else f"{name[:18]}…{name[-18:]}"
+    return name if len(name) <= 60 else f"{name[:28]}…{name[-28:]}"

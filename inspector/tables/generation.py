@@ -15,6 +15,7 @@ from inspector.units import NS_PER_MS, Quantity
 
 DECODE = "decode"
 SpeedRow: TypeAlias = "tuple[str, int | None, float | None, float | None]"
+_WHOLE = 1000.0  # tokens a second from which decimals would be an exponent
 
 
 def calls_table(calls: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> Table:
@@ -80,7 +81,9 @@ def spread_rows(calls: Sequence[Mapping[str, Any]], what: str) -> list[SpeedRow]
 
 
 def _row(name: str, tokens: int, ms: float) -> tuple[str, int, float, float | None]:
-    return name, tokens, ms * NS_PER_MS, round(1e3 * tokens / ms, 1) if ms else None
+    rate = 1e3 * tokens / ms if ms else None
+    shown = None if rate is None else round(rate, 1) if rate < _WHOLE else float(round(rate))
+    return name, tokens, ms * NS_PER_MS, shown
 
 
 def later_calls(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -84,3 +84,16 @@ def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, dat
         return isinstance(focus, QPushButton) and focus.text() == "Open files…"
 
     qtbot.waitUntil(offered, timeout=20_000)
+
+
+def test_first_button_that_is_offered_is_the_prominent_one(qtbot, theme):
+    empty = EmptyState(theme, Need("Not run yet", "Because.", "etscope run"))
+    qtbot.addWidget(empty)
+    opens = empty.add_button("Open files…", lambda: None)
+    runs = empty.add_button("Run…", lambda: None)
+    opens.hide()
+    empty.show()
+    qtbot.waitUntil(lambda: runs.property("primary") == "true")
+    opens.show()
+    qtbot.waitUntil(lambda: opens.property("primary") == "true")
+    assert not runs.property("primary")

@@ -272,3 +272,14 @@ def test_menu_names_a_node_a_box_an_edge_and_the_ground(
     canvas.select_item(-1)
     _, lines = menu_at(pane, QPoint(2, 2), monkeypatch)
     assert lines[0] == "Graph"
+
+
+def test_commands_of_a_menu_stand_in_groups(qtbot: QtBot) -> None:
+    _bench, pane = pane_of(qtbot)
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    pane.focus.fill(menu)
+    words = [one.text().partition("\t")[0] for one in menu.actions()]
+    parts = words.index(""), words.index("Show only this")
+    assert words[:3] == [word for word in words[:3] if word.startswith("Highlight")]
+    assert parts == (3, 4)  # a line between them

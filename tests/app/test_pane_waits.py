@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QProgressBar, QPushButton, QStatusBar, QWidget
 
 from devtools_app.state.state import State
 from devtools_app.state.transitions import add_session
@@ -130,3 +131,25 @@ def test_busy_line_in_a_narrow_panel_shows_its_button_whole(qtbot, theme):
     qtbot.wait(20)
     (button,) = busy.findChildren(QPushButton)
     assert button.width() >= button.sizeHint().width()
+
+
+def test_keys_pressed_while_a_view_computes_use_no_tool(qtbot):
+    bench = Bench(qtbot, _Held)
+    pane = bench.pane
+    assert isinstance(pane, _Held)
+    drawing = QWidget()
+    drawing.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    pane.set_content(drawing)
+    pane.stack.removeWidget(pane.stack.widget(1))
+    pane.add_button("Open all", "Open all boxes", lambda: None)
+    bench.store.put(add_session(bench.store.state, opened("corpus/v1.5.1/mm_portable"), ()))
+    pane.show_state(bench.store.state)
+    pane.show_busy()
+    pane.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is pane.window())
+    pane.take_focus()
+    assert QApplication.focusWidget() is pane
+    qtbot.keyClick(pane, Qt.Key.Key_Down)
+    pane.gate.set()
+    bench.settle()
+    assert QApplication.focusWidget() is drawing
