@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from inspector.compare.model import Comparison
 from inspector.compare.sessions import compare_sessions
@@ -14,7 +17,7 @@ from inspector.tables.table import Table
 from inspector.units import NS_PER_MS, Quantity
 
 WHOLE = "all of a run"
-_Row = tuple[str, tuple[float | None, ...]]
+_Times = tuple[float | None, ...]
 
 
 def device_ratios(sessions: Sequence[Session], method: str, units: Units) -> Table:
@@ -32,18 +35,26 @@ def ratios_table(found: Comparison, sessions: Sequence[Session], units: Units = 
     """
     titles = _titles(sessions)
     several = len({row.method for row in found.operators}) > 1
-    rows: list[_Row] = []
-    for row in found.operators:
-        name = f"{row.method}: {row.name}" if several else row.name
-        rows.append((name, row.ms))
-    rows.insert(
-        0, (WHOLE, tuple(_sum(column) for column in zip(*(ms for _, ms in rows), strict=True)))
-    )
+    rows = [
+        (
+            f"{row.method}: {row.name}" if several else row.name,
+            row.ms,
+            row.ticks_ns or (0.0,) * len(row.ms),
+        )
+        for row in found.operators
+    ]
+    whole = tuple(_sum(column) for column in zip(*(ms for _, ms, _ in rows), strict=True))
+    rows.insert(0, (WHOLE, whole, (0.0,) * len(whole)))
     fields = [RowField("operator", mono=True)]
     fields += [RowField(title, Quantity.TIME) for title in titles]
     fields += [RowField(f"{title} / {titles[0]}", Quantity.PLAIN) for title in titles[1:]]
-    cells = [(name, *map(_ns, ms), *(_ratio(each, ms[0]) for each in ms[1:])) for name, ms in rows]
-    return row_table(fields, cells if found.operators else [], "operators", units=units)
+    cells = [(name, *map(_ns, ms), *_ratios(ms, ticks)) for name, ms, ticks in rows]
+    table = row_table(fields, cells if found.operators else [], "operators", units=units)
+    steps = np.array([ticks for _, _, ticks in rows], np.float64)
+    columns = list(table.columns)
+    for place in range(len(titles)) if found.operators else ():
+        columns[place + 1] = replace(columns[place + 1], least=steps[:, place])
+    return replace(table, columns=tuple(columns))
 
 
 def _titles(sessions: Sequence[Session]) -> list[str]:
@@ -63,5 +74,11 @@ def _ns(ms: float | None) -> float | None:
     return None if ms is None else ms * NS_PER_MS
 
 
-def _ratio(one: float | None, first: float | None) -> float | None:
-    return one / first if one is not None and first else None
+def _ratios(ms: _Times, ticks_ns: Sequence[float]) -> list[float | None]:
+    """Return the ratios to the first; missing where one of the two is below a step of its clock."""
+    known = [
+        one if one is not None and abs(one) * NS_PER_MS >= tick else None
+        for one, tick in zip(ms, ticks_ns, strict=True)
+    ]
+    first = known[0]
+    return [one / first if one is not None and first else None for one in known[1:]]

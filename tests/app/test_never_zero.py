@@ -15,6 +15,7 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.profile.operator_rows import operator_rows
+from inspector.tables.device_ratios import device_ratios
 from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.operators import operators
 from inspector.tables.query import column_index
@@ -98,3 +99,15 @@ def test_plot_of_runs_bounds_what_is_below_a_step(qtbot: QtBot, theme: Theme) ->
     plot.show_samples("conv", np.array([0.0, 0.0, 1000.0, 0.0]), tick_ns=1000.0)
     drawn = "conv, 4 runs: < 1 µs, < 1 µs, 1 µs, < 1 µs"
     assert plot.accessibleDescription().partition(". As a table:")[0] == drawn
+
+
+def test_ratios_of_devices_are_missing_where_a_time_is_below_its_clock() -> None:
+    """The same program with its own times: XNNPACK counts in steps of a microsecond."""
+    session = load_session([str(RUN)])
+    table = device_ratios([session, session], "forward", Units())
+    cells = [[column.cell(row) for column in table.columns] for row in range(table.length)]
+    assert not any(_ZERO.search(cell) for row in cells for cell in row)
+    short = [row for row in cells if row[1].startswith("< ")]
+    assert short
+    assert {row[-1] for row in short} == {"missing"}
+    assert {row[-1] for row in cells if row not in short} == {"1"}
