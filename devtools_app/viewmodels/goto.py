@@ -7,7 +7,7 @@ from collections import Counter
 from devtools_app.viewmodels.fuzzy import Choice
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import node_selection
 from schema.objects.plural import plural
 
 
@@ -22,14 +22,7 @@ def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:
 def _node(graph: ModelGraph, node: ModelNode, method: str) -> Choice:
     where = node.node.module_path or " / ".join(region.label for region in node.regions)
     parts = [node.node.target, where, node.backend]
-    selection = Selection(
-        SelectionKind.NODE,
-        method=method,
-        graph=graph.name,
-        node=node.name,
-        instruction=node.instruction,
-        delegate=node.delegate,
-    )
+    selection = node_selection(node, method, graph.name)
     hint = f"instruction {node.instruction}" if node.instruction is not None else ""
     detail = " · ".join(part for part in parts if part and part != node.name)
     return Choice(node.name, detail, hint, selection, "node")
@@ -48,14 +41,7 @@ def _modules(graph: ModelGraph, method: str) -> tuple[Choice, ...]:
             path,
             f"module · {plural(count[path], 'node')}",
             "",
-            Selection(
-                SelectionKind.NODE,
-                method=method,
-                graph=graph.name,
-                node=node.name,
-                instruction=node.instruction,
-                delegate=node.delegate,
-            ),
+            node_selection(node, method, graph.name),
             "structure",
         )
         for path, node in first.items()

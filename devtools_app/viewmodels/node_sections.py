@@ -24,7 +24,7 @@ from inspector.roofline.work import total
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.method_facts import CALIBRATE
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
-from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.selection import Selection, SelectionKind, Units, node_selection
 from inspector.units import (
     Quantity,
     exact_text,
@@ -177,21 +177,13 @@ def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None
         hover += f", dim order {list(order)}"
     if maker is None:
         return Fact(label, text, hover)
-    return Fact(label, text, f"{hover}, produced by {maker.name}", link=_node_link(maker))
+    return Fact(
+        label, text, f"{hover}, produced by {maker.name}", link=node_selection(maker, "", COMPILED)
+    )
 
 
 def _unbroken(text: str) -> str:
     return text.replace(" ", "\u00a0")  # a number and its unit stay on one line
-
-
-def _node_link(node: ModelNode) -> Selection:
-    return Selection(
-        SelectionKind.NODE,
-        graph=COMPILED,
-        node=node.name,
-        instruction=node.instruction,
-        delegate=node.delegate,
-    )
 
 
 def weight_group(node: ModelNode, units: Units) -> FactGroup:
@@ -310,5 +302,8 @@ def also_group(title: str, nodes: Iterable[ModelNode]) -> FactGroup:
     """Return other nodes related to the selection, as links."""
     return shortened(
         title,
-        (Fact("node", node_title(node), node.name, link=_node_link(node)) for node in nodes),
+        (
+            Fact("node", node_title(node), node.name, link=node_selection(node, "", COMPILED))
+            for node in nodes
+        ),
     )

@@ -62,11 +62,6 @@ class BackendsPane(PanelActions, Pane):
         self.shown.activated.connect(lambda _at: self._show_again())
         self.runner.changed.connect(self._follow)
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
     # -- state -----------------------------------------------------------------------------
 
     @override

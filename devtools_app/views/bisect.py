@@ -33,6 +33,7 @@ from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.text_label import plain_label
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.search import Result
@@ -110,10 +111,7 @@ class BisectView(QWidget):
         self.trials = TableView(context.theme, "trials")
         self.trials.hide_tools()
         self.trials.set_need(_UNTRIED)
-        self.sentence = QLabel()
-        self.sentence.setWordWrap(True)
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
-        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.sentence = plain_label()
         self.sentence.setAccessibleName("Result")
         self.nodes = TableView(context.theme, "nodes to keep off the delegate")
         self.nodes.hide_tools()

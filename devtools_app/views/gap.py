@@ -382,11 +382,6 @@ class GapPane(PanelActions, Pane):
             self.worst.show()
             self.worst.show_table(look_table(result))
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
     @override
     def shut_down(self) -> None:
         self.gap_runner.shut_down()

@@ -340,11 +340,6 @@ class GatesPane(PanelActions, Pane):
         self.forget()
         self.show_state(self.state)
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
     @override
     def shut_down(self) -> None:
         self.missing.shut_down()

@@ -18,7 +18,7 @@ from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.graph_pair import GraphPairView
 from devtools_app.widgets.image import save_image
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind, node_selection
 
 
 class GraphArea(QStackedWidget):
@@ -125,14 +125,7 @@ class GraphArea(QStackedWidget):
         if not name:
             return Selection()
         node = self.one.graph.graph.nodes[self.one.scene.index[name]]
-        return Selection(
-            SelectionKind.NODE,
-            method,
-            self.name,
-            node.name,
-            instruction=node.instruction,
-            delegate=node.delegate,
-        )
+        return node_selection(node, method, self.name)
 
     def chosen_beside(self, side: int, name: str, method: str) -> Selection | None:
         """Return the selection of a node of two; None for one that the first graph lacks."""

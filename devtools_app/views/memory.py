@@ -321,11 +321,6 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         if state.selection.kind is SelectionKind.VALUE:
             self.table.show_current(rows.key(highlighted[0]) if highlighted else None)
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
 
 def _value_of(key: object) -> int | None:
     return key.value if isinstance(key, Selection) else None

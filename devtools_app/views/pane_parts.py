@@ -14,10 +14,12 @@ from devtools_app.widgets.tree_view import TreeView
 class PanelActions:
     """Ctrl+F, ``.`` and ``,`` and the export of a view act on one table or tree of it."""
 
+    table: TableView
+
     @property
     def panel(self) -> TableView | TreeView:
-        """Return the table or tree."""
-        raise NotImplementedError
+        """Return the table or tree: ``table`` unless a view has another one."""
+        return self.table
 
     def start_find(self) -> None:
         """Focus the filter."""

@@ -152,11 +152,6 @@ class RooflinePane(PanelActions, Pane):
         if found:
             self.table.show_current(content.scene.table.key(found[0]))
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
 
 def _why_empty(scene: RooflineScene) -> str:
     if not any(row.time_ns for row in scene.roofline.rows):

@@ -193,11 +193,6 @@ class SizePane(CanvasImage, PanelActions, Pane):
         self.canvas.set_selected(content.map.box[number])
         self.table.show_current(state.selection)
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
     @override
     def shut_down(self) -> None:
         """Stop running threads; called once before the window closes."""

@@ -305,11 +305,6 @@ class SweepPane(PanelActions, Pane):
             folder = content.folder / point.folder
             self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
 
-    @property
-    @override
-    def panel(self) -> TableView:
-        return self.table
-
     @override
     def shut_down(self) -> None:
         self.form.shut_down()

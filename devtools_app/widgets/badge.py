@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.qtmodels.roles import TONE
-from devtools_app.widgets.elision import CellDelegate
+from devtools_app.widgets.elision import ThemedDelegate
 from devtools_app.widgets.sign import SIGNED, draw_sign
 
 _PAD = 5
@@ -102,12 +102,8 @@ def _metrics(widget: QWidget, theme: Theme) -> QFontMetrics:
     return QFontMetrics(theme.sans(FontSize.SMALL), widget)
 
 
-class BadgeDelegate(CellDelegate):
+class BadgeDelegate(ThemedDelegate):
     """Draws the cells of a badge column."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
 
     @override
     def paint(

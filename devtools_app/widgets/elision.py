@@ -12,9 +12,11 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolTip,
+    QWidget,
 )
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import TOOLTIP
 
 _DOTS = "…"
@@ -149,6 +151,14 @@ class CellDelegate(QStyledItemDelegate):
         self.initStyleOption(found, index)
         room = _room(found)
         return found.text if found.fontMetrics.horizontalAdvance(found.text) > room else ""
+
+
+class ThemedDelegate(CellDelegate):
+    """Draws cells in the fonts and colours of a theme."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
 
 
 class NameDelegate(CellDelegate):

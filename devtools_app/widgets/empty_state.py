@@ -20,6 +20,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.text_label import plain_label
 
 _WIDTH = 520
 
@@ -169,9 +170,6 @@ def _centred(label: QLabel) -> QHBoxLayout:
 
 
 def _label() -> QLabel:
-    label = QLabel()
-    label.setWordWrap(True)
+    label = plain_label()
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label

@@ -233,9 +233,14 @@ class ItemPanel(QWidget):
         """Show the first rows."""
         self._view.scrollToTop()
 
-    def current_key(self) -> Hashable | None:
-        """Return the key of the current row, or None."""
+    def current_row(self) -> int:
+        """Return the row of the cursor, or -1."""
         raise NotImplementedError
+
+    def current_key(self) -> Hashable | None:
+        """Return the key of the row of the cursor, or None."""
+        row = self.current_row()
+        return None if row < 0 else self.rows.key(row)
 
     def _whole_menu(self) -> QMenu:
         menu = self._menu()

@@ -24,7 +24,7 @@ class LinkRow(QAbstractButton):
         theme: of the window
         entry: title, detail and colour
         leads: whether it can be chosen
-        word: what the sign means, in its colour before the title; empty where the title says so
+        word: what the sign means, in its colour before the title; empty where the title has it
     """
 
     def __init__(

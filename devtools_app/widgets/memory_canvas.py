@@ -25,6 +25,7 @@ from devtools_app.widgets.memory_canvas_paint import (
     plot_size,
     screen_boxes,
 )
+from devtools_app.widgets.one_selected import OneSelected
 from devtools_app.widgets.zoom_canvas import WHEEL, ZoomCanvas
 from inspector.units import format_bytes
 
@@ -32,7 +33,7 @@ _HEADROOM = 1.06  # free space above the largest address
 _NEAREST = 4096.0  # times nearer than the whole
 
 
-class MemoryCanvas(ZoomCanvas):
+class MemoryCanvas(OneSelected, ZoomCanvas):
     """Shows the values of one planned buffer in address and time.
 
     Attributes:
@@ -54,7 +55,7 @@ class MemoryCanvas(ZoomCanvas):
         self._data: MemoryData | None = None
         self._drawing: MemoryDrawing | None = None
         self._texts = TextCache()
-        self._marks = MemoryMarks()
+        self._marks: MemoryMarks = MemoryMarks()
 
     @property
     def data(self) -> MemoryData | None:
@@ -103,11 +104,6 @@ class MemoryCanvas(ZoomCanvas):
         if data.peak_step is not None:
             text += f", peak {format_bytes(data.peak_bytes)} at {data.step_name} {data.peak_step}"
         return text
-
-    @override
-    def selected_summary(self) -> str:
-        chosen = self._marks.selected
-        return self.hover_text(chosen).replace("\n", ", ") if chosen >= 0 else ""
 
     # marks
 
@@ -226,13 +222,6 @@ class MemoryCanvas(ZoomCanvas):
             key.Key_Enter: self._activate,
         }
 
-    @override
-    def clear_selection(self) -> bool:
-        found = self._marks.selected >= 0
-        if found:
-            self.select(NOTHING)
-        return found
-
     def _go(self, along: int, up: int) -> None:
         """Select the value before or after in time, or below or above in address."""
         data, here = self._data, self._marks.selected
@@ -293,18 +282,6 @@ class MemoryCanvas(ZoomCanvas):
         if not len(found):
             return -1
         return int(found[np.argmin(boxes[found, 2] * boxes[found, 3])])
-
-    @override
-    def choose_for_menu(self, at: QPointF) -> bool:
-        item = self.hit(at)
-        if item >= 0:
-            self.select(item)
-        return item >= 0
-
-    @override
-    def mark_hovered(self, item: int) -> None:
-        self._marks.hovered = item
-        self.hovered.emit(item)
 
     @override
     def hover_text(self, item: int) -> str:

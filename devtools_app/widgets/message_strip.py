@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.fields import PushButton, ToolButton
+from devtools_app.widgets.text_label import plain_label
 
 Offer = tuple[str, Callable[[], object]]
 _EDGE = 10  # pixels around it
@@ -41,10 +42,7 @@ class MessageStrip(QFrame):
         self._before: QWidget | None = None  # that had the keyboard
         self.setObjectName("notice")
         self._icon = QLabel()
-        self._text = QLabel()
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text = plain_label()
         self._offers = QHBoxLayout()
         self._copy = PushButton("Copy")
         self._copy.setAccessibleName("Copy the message")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.requests import Ask, OpenSource
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.text_label import plain_label
 from inspector.jobs.messages import Ended, Outcome
 
 _LONGEST = 280  # characters; the rest is in the tip and in what is copied
@@ -26,10 +26,7 @@ class OutcomeLine(QFrame):
         self._outcome: Outcome | None = None
         self.setObjectName("notice")
         self._icon = QLabel()
-        self._text = QLabel()
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text = plain_label()
         self._go = push_button("", "Open the line in the editor", self._open)
         self._go.setProperty("link", "true")
         self._copy = push_button("Copy", "Copy the error with its details", self._copy_all)

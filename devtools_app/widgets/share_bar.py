@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter
-from PySide6.QtWidgets import QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyle, QStyleOptionViewItem
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import SHARE
-from devtools_app.widgets.elision import CellDelegate
+from devtools_app.widgets.elision import ThemedDelegate
 
 _PAD = 8
 _BAR_HEIGHT = 10
@@ -25,12 +25,8 @@ def paint_share(painter: QPainter, box: QRectF, share: float, theme: Theme, stro
     painter.fillRect(filled, QColor(palette.accent if strong else palette.accent_soft))
 
 
-class ShareDelegate(CellDelegate):
+class ShareDelegate(ThemedDelegate):
     """Draws the cells of a share column; the bar of a selected row is strong."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
 
     @override
     def paint(

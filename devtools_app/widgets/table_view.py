@@ -146,16 +146,11 @@ class TableView(ItemPanel):
         for index in range(1, len(columns)):
             self._grid.setColumnHidden(index, full)
 
+    @override
     def current_row(self) -> int:
         """Return the table row of the cursor, or -1."""
         index = self._grid.currentIndex()
         return int(self._model.order[index.row()]) if index.isValid() else -1
-
-    @override
-    def current_key(self) -> Hashable | None:
-        """Return the key of the current row, or None."""
-        row = self.current_row()
-        return None if row < 0 else self.rows.key(row)
 
     def show_current(self, key: Hashable | None) -> bool:
         """Move to the row with a key selected in another view; return whether it is shown."""

@@ -16,10 +16,16 @@ def text_label(
     theme: Theme, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
 ) -> QLabel:
     """Return a label with plain text in the font of the interface."""
+    label = plain_label(text)
+    label.setFont(theme.sans(size, strong=strong))
+    return label
+
+
+def plain_label(text: str = "") -> QLabel:
+    """Return a label with plain text that wraps and can be selected."""
     label = QLabel(text)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
-    label.setFont(theme.sans(size, strong=strong))
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
 

@@ -78,15 +78,10 @@ class TreeView(ItemPanel):
         finally:
             self._choosing = False
 
+    @override
     def current_row(self) -> int:
         """Return the node of the cursor, or -1."""
         return self._model.node(self._tree.currentIndex())
-
-    @override
-    def current_key(self) -> Hashable | None:
-        """Return the key of the current node, or None."""
-        node = self.current_row()
-        return None if node < 0 else self.rows.key(node)
 
     def show_current(self, key: Hashable | None) -> bool:
         """Expand the ancestors of the node with a key and select it; return whether it is shown."""

@@ -13,6 +13,7 @@ from devtools_app.viewmodels.canvas_data import TreemapData
 from devtools_app.viewmodels.layout.treemap import Cell, TreemapIndex, lay_out_treemap
 from devtools_app.widgets.canvas import NOTHING, Canvas, KeyTable
 from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.one_selected import OneSelected
 from devtools_app.widgets.treemap_canvas_paint import (
     CRUMBS,
     TreemapDrawing,
@@ -26,7 +27,7 @@ _CRUMB = 12
 _BETWEEN = "  ›  "
 
 
-class TreemapCanvas(Canvas):
+class TreemapCanvas(OneSelected, Canvas):
     """Shows parts within parts by size.
 
     Attributes:
@@ -50,7 +51,7 @@ class TreemapCanvas(Canvas):
         self._drawing: TreemapDrawing | None = None
         self._drawing_size = QSize()
         self._texts = TextCache()
-        self._marks = TreemapMarks()
+        self._marks: TreemapMarks = TreemapMarks()
         self._root = 0
         self._crumbs: list[tuple[QRectF, int]] = []
 
@@ -99,11 +100,6 @@ class TreemapCanvas(Canvas):
             return ""
         name, size = data.names[self._root], format_bytes(int(data.nbytes[self._root]))
         return f"{name}, {size}, {len(data.names) - 1:,} parts in all"
-
-    @override
-    def selected_summary(self) -> str:
-        chosen = self._marks.selected
-        return self.hover_text(chosen).replace("\n", ", ") if chosen >= 0 else ""
 
     # layout
 
@@ -238,13 +234,6 @@ class TreemapCanvas(Canvas):
             key.Key_Space: lambda: self.set_root(0),
         }
 
-    @override
-    def clear_selection(self) -> bool:
-        found = self._marks.selected >= 0
-        if found:
-            self.select(NOTHING)
-        return found
-
     def _go(self, along: int, down: int) -> None:
         """Select the nearest cell in a direction; without a selection, the largest cell."""
         drawing = self.drawing(self.size())
@@ -291,18 +280,6 @@ class TreemapCanvas(Canvas):
     def hit(self, at: QPointF) -> int:
         cell = self._cell_at(at)
         return cell.part if cell is not None else NOTHING
-
-    @override
-    def choose_for_menu(self, at: QPointF) -> bool:
-        part = self.hit(at)
-        if part >= 0:
-            self.select(part)
-        return part >= 0
-
-    @override
-    def mark_hovered(self, item: int) -> None:
-        self._marks.hovered = item
-        self.hovered.emit(item)
 
     @override
     def tip_at(self, at: QPointF) -> str:

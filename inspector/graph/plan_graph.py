@@ -164,20 +164,23 @@ def literal(plan: m.ExecutionPlan, index: int) -> object:
     if not 0 <= index < len(plan.values):
         return None
     value = plan.values[index].val
+    if isinstance(value, m.IntList):
+        items = value.items
+        return tuple(plan_int(plan, item) for item in items)
+    if isinstance(value, (m.DoubleList, m.BoolList)):
+        return value.items
+    return scalar_of(value)
+
+
+def scalar_of(value: m.KernelType) -> int | bool | float | str | None:
+    """Return the scalar or string of a value, None for others."""
     if isinstance(value, m.Int):
         return value.int_val
     if isinstance(value, m.Bool):
         return value.bool_val
     if isinstance(value, m.Double):
         return value.double_val
-    if isinstance(value, m.String):
-        return value.string_val
-    if isinstance(value, m.IntList):
-        items = value.items
-        return tuple(plan_int(plan, item) for item in items)
-    if isinstance(value, (m.DoubleList, m.BoolList)):
-        return value.items
-    return None
+    return value.string_val if isinstance(value, m.String) else None
 
 
 def plan_int(plan: m.ExecutionPlan, index: int) -> object:

@@ -34,7 +34,7 @@ from inspector.tables.glossary import JOINS
 from inspector.tables.grouping import group_rows
 from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
+from inspector.tables.selection import AUTOMATIC, Selection, Units, node_selection
 from inspector.tables.table import (
     Categories,
     Column,
@@ -378,17 +378,7 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
         number_column("weights", weights, Quantity.SIZE, total=Total.SUM),
         text_column("backend", backends),
     )
-    keys: list[Hashable] = [
-        Selection(
-            SelectionKind.NODE,
-            method=method,
-            graph=COMPILED,
-            node=node.name,
-            instruction=node.instruction,
-            delegate=node.delegate,
-        )
-        for node in nodes
-    ]
+    keys: list[Hashable] = [node_selection(node, method, COMPILED) for node in nodes]
     by_node = {node.name: row for row, node in enumerate(nodes)}
     more = MoreColumns(
         WORK_TITLES, 5, lambda: _untimed_work(session, method, list(zip(nodes, steps, strict=True)))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inspector.graph.model_graph import ModelNode
 
 
 class SelectionKind(str, Enum):
@@ -69,3 +73,15 @@ class Units:
 
 
 AUTOMATIC = Units()
+
+
+def node_selection(node: ModelNode, method: str, graph: str) -> Selection:
+    """Return the selection of a node of a graph."""
+    return Selection(
+        SelectionKind.NODE,
+        method,
+        graph,
+        node.name,
+        instruction=node.instruction,
+        delegate=node.delegate,
+    )

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from inspector.graph.plan_graph import scalar_of
 from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
 from inspector.worker.index_inputs import index_limits
@@ -67,7 +68,7 @@ def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
             make = _generator(kind, generator, limits.get(place, 2))
             built.append(make(value.sizes, dtype_of(value.scalar_type)))
         else:
-            built.append(_number(value))
+            built.append(scalar_of(value))
     return built
 
 
@@ -88,16 +89,6 @@ def _generator(
         return torch.randint(least, most, sizes, generator=generator).to(dtype)
 
     return random
-
-
-def _number(value: m.KernelType) -> Any:  # noqa: ANN401 - number, text or None
-    if isinstance(value, m.Int):
-        return value.int_val
-    if isinstance(value, m.Bool):
-        return value.bool_val
-    if isinstance(value, m.Double):
-        return value.double_val
-    return value.string_val if isinstance(value, m.String) else None
 
 
 def read_values(path: str) -> list[Any]:

@@ -8,6 +8,7 @@ the reciprocal of the scale in float32 and rounds half to even.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -221,6 +222,10 @@ def _embedding_byte(
     return _looked_up(weight, scales, zeros, indices, bits).to(dtype or scales.dtype)
 
 
+_embedding_4bit = partial(_embedding_byte, bits=4)
+_embedding_2bit = partial(_embedding_byte, bits=2)
+
+
 def _unpacked(weight: Tensor, bits: int) -> Tensor:
     """Unpack columns: within a byte the lowest bits come last for 4 bits, first for 2."""
     mask, half = (1 << bits) - 1, 1 << (bits - 1)
@@ -228,30 +233,6 @@ def _unpacked(weight: Tensor, bits: int) -> Tensor:
     shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
     parts = [((raw >> shift) & mask).to(torch.int8) - half for shift in shifts]
     return torch.stack(parts, -1).reshape(weight.shape[0], -1)
-
-
-def _embedding_4bit(
-    weight: Tensor,
-    scales: Tensor,
-    zeros: Tensor | None,
-    low: int,
-    high: int,
-    indices: Tensor,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    return _embedding_byte(weight, scales, zeros, low, high, indices, dtype=dtype, bits=4)
-
-
-def _embedding_2bit(
-    weight: Tensor,
-    scales: Tensor,
-    zeros: Tensor | None,
-    low: int,
-    high: int,
-    indices: Tensor,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    return _embedding_byte(weight, scales, zeros, low, high, indices, dtype=dtype, bits=2)
 
 
 def _mixed_mm(values: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor | None) -> Tensor:
