@@ -11,6 +11,7 @@ from devtools_app.viewmodels.data_colours import chosen_data, data_lines, data_o
 from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.engine import LayoutCache
+from devtools_app.viewmodels.layout.lines import placed_lines
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.opening import opened_or_readable
@@ -92,6 +93,7 @@ def build_graph(
             changes = node_changes(session, look.former, method)
             overlay = change_overlay(graph, changes, overlay.legend)
     placed = opened_or_readable(scene, expanded, cache)
+    placed_lines(placed)  # here rather than when it is drawn, where the window waits for it
     return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look)
 
 

@@ -12,6 +12,7 @@ from devtools_app.appearance.colours import PLAIN
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.engine import LayoutCache
+from devtools_app.viewmodels.layout.lines import placed_lines
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import ClusterInfo, SceneGraph
 from devtools_app.viewmodels.layout.stubs import place_stubs
@@ -202,6 +203,7 @@ def _side(
     items = np.zeros(len(own.graph.nodes), np.int64)
     items[at[present]] = np.flatnonzero(present)
     shown = _restricted(replace(placed, scene=scene), present, own, items)
+    placed_lines(shown)  # not when the window draws it
     overlay = GraphOverlay("difference", categories=codes, sparse=True)
     gone = placed.nodes[~present[placed.nodes]]
     ghosts = np.ascontiguousarray(placed.boxes[gone])

@@ -89,7 +89,7 @@ class GraphArea(QStackedWidget):
         self.setCurrentWidget(self.canvas)
         same = before is not None and before.graph is drawn.graph
         if before is None or before.overlay is not drawn.overlay:
-            self.canvas.set_overlay(drawn.overlay)  # first: the legend takes room
+            self.canvas.take_overlay(drawn.overlay)
         if same and before is not None and before.scene is not drawn.scene:
             self.canvas.update_scene(drawn.placed)
         else:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QPainter
 from devtools_app.appearance.colours import PLAIN, contrast
 from devtools_app.appearance.paint_theme import CanvasColours, ink_on, qcolor, readable
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.lines import BOTH, TO_RIGHT, placed_lines
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
 from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
@@ -25,8 +26,6 @@ EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
 _TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
 _INSET = 11.0
 _MOST_MAP = 120  # names per frame: more overlap, and each is measured
-_TO_RIGHT, _BOTH = 1, 2  # where lines turn; 0 is straight or to the left
-_TURN, _BESIDE = 4.0, 14.0  # pixels sideways that count, pixels up and down that are near
 _OPEN, _CLOSED = "▾", "▸"
 _FAINT = 0.3  # opacity of text beside what is highlighted
 Box = tuple[float, float, float, float]
@@ -52,9 +51,7 @@ class GraphLabels:
         self._opened = placed.clusters[~placed.collapsed]
         self._delegates = self._crossed()
         self._taken = Occupied()  # in this frame
-        self._edges = self._labelled_edges()
-        self._crossing = self._crosses_border()
-        self._turns = _turns(placed)
+        self._lines = placed_lines(placed)
 
     def _crossed(self) -> NDArray[np.int64]:
         """Return the visible clusters that name what enters and leaves them."""
@@ -63,27 +60,6 @@ class GraphLabels:
         crossed = [path for path, info in placed.scene.info.items() if info.inward or info.outward]
         items = np.array([nodes + index[path] for path in crossed if path in index], np.int64)
         return items[np.isfinite(placed.boxes[items, 0])]
-
-    def _labelled_edges(self) -> NDArray[np.int64]:
-        """Return the labelled edges, one for each value and cluster it appears in."""
-        placed = self._placed
-        at = np.flatnonzero(np.isfinite(placed.label_at[:, 0]))
-        columns = (placed.edges[at, 0], *placed.label_at[at].astype(np.int64).T)
-        order = np.lexsort(columns)
-        fresh = np.zeros(len(at), np.bool_)
-        fresh[:1] = True
-        for column in columns:
-            fresh[1:] |= np.diff(column[order]) != 0
-        return at[np.sort(order[fresh])]
-
-    def _crosses_border(self) -> NDArray[np.bool_]:
-        """Return the edges that leave or enter a cluster, or are marked."""
-        placed, nodes = self._placed, self._placed.node_count
-        tree = placed.scene.tree
-        around = np.concatenate([tree.node_cluster, tree.parent])
-        source, target = placed.edges[:, 0], placed.edges[:, 1]
-        inside = (around[source] == around[target]) & (source < nodes) & (target < nodes)
-        return ~inside | placed.edge_emphasised | (around[source] == 0)
 
     def paint(
         self,
@@ -232,7 +208,7 @@ class GraphLabels:
                 continue
             x, y = camera.to_screen(*placed.label_at[edge].tolist())
             width = metrics.horizontalAdvance(text)
-            x += -6 * camera.sx - width if self._turns[edge] == _TO_RIGHT else 6 * camera.sx
+            x += -6 * camera.sx - width if self._lines.turns[edge] == TO_RIGHT else 6 * camera.sx
             y += 3 * camera.sy
             if taken.claim(x, y - pixels, width, pixels * 1.2):
                 painter.setPen(qcolor(loud if placed.edge_emphasised[edge] else quiet))
@@ -259,12 +235,12 @@ class GraphLabels:
 
     def _edges_seen(self, size: QSize, camera: Camera) -> NDArray[np.int64]:
         left, top, right, bottom = camera.view(size.width(), size.height())
-        at = self._placed.label_at[self._edges]
+        at = self._placed.label_at[self._lines.labelled]
         seen = (at[:, 0] >= left) & (at[:, 0] <= right) & (at[:, 1] >= top) & (at[:, 1] <= bottom)
         if camera.sx < ALL_EDGES:
-            seen &= self._crossing[self._edges]
-        seen &= self._turns[self._edges] != _BOTH
-        return self._edges[seen]
+            seen &= self._lines.crossing[self._lines.labelled]
+        seen &= self._lines.turns[self._lines.labelled] != BOTH
+        return self._lines.labelled[seen]
 
     def _paint_stubs(self, painter: QPainter, size: QSize, camera: Camera) -> None:
         stubs, c = self._placed.stubs, self._colours
@@ -300,34 +276,6 @@ class GraphLabels:
             drawn += 1
             if drawn >= _MOST_MAP:
                 return
-
-
-def _turns(placed: Placed) -> NDArray[np.int64]:
-    """Return the side of each edge on which its label avoids other lines.
-
-    All edges of one source are considered together, since they share their first line.
-    """
-    counts = np.diff(placed.offsets)
-    start = np.minimum(placed.offsets[:-1], max(len(placed.points) - 1, 0))
-    edges = np.flatnonzero((counts > 1) & np.isfinite(placed.label_at[:, 0]))
-    found = np.zeros(len(counts), np.int64)
-    if not len(edges):
-        return found
-    # the line as far as it is within one row of the text
-    drift = np.zeros(len(counts))
-    for ahead in range(1, 16):
-        at = np.minimum(start + ahead, start + counts - 1)[edges]
-        near = np.abs(placed.points[at, 1] - placed.label_at[edges, 1]) < _BESIDE
-        off = np.where(near, placed.points[at, 0] - placed.label_at[edges, 0], 0.0)
-        drift[edges] = np.where(np.abs(off) > np.abs(drift[edges]), off, drift[edges])
-    source = placed.edges[:, 0]
-    size = int(source.max()) + 1
-    to_right, to_left = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    to_right[source[drift > _TURN]] = True
-    to_left[source[drift < -_TURN]] = True
-    found[to_right[source]] = _TO_RIGHT
-    found[(to_right & to_left)[source]] = _BOTH
-    return found
 
 
 def edge_text(placed: Placed, edge: int) -> str:

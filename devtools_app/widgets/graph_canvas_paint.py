@@ -13,11 +13,11 @@ from devtools_app.appearance.colours import contrast
 from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcolor
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.lines import placed_lines, seen_lines
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.batch import draw_lines, draw_rects
 from devtools_app.widgets.graph_canvas_edits import paint_edited
 from devtools_app.widgets.graph_canvas_labels import GraphLabels
-from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
 from devtools_app.widgets.graph_canvas_style import STRIPE, BoxGroup, graph_look
 from devtools_app.widgets.graph_canvas_text import TextCache
 
@@ -69,27 +69,12 @@ class GraphDrawing:
         self._ghosts = np.zeros((0, 4)) if ghosts is None else ghosts
         self.look = graph_look(placed, overlay, colours)
         marked = placed.edge_emphasised
-        self._smooth = segments(placed, ~marked)
-        self._coarse = segments(placed, ~marked, placed.knots)
-        self._warning = segments(placed, marked)
+        self._lines = placed_lines(placed)
         # where nearly every line is marked, the marks say little and must not drown the boxes
         self._emphasis = 0.8 if int(marked.sum()) <= _MANY_MARKED * len(marked) else 0.5
         self._stub_lines = placed.stubs.lines(placed.boxes)
-        self._arrows = self._arrow_heads()
         self._bars = self._share_bars()
         self._labels = GraphLabels(placed, self.look, colours, texts)
-
-    def _arrow_heads(self) -> Floats:
-        """Return tip and direction of the arrow of each drawn edge: x, y, dx, dy.
-
-        Shapes: result float64[drawn edges, 4]
-        """
-        counts = np.diff(self.placed.offsets)
-        last = (self.placed.offsets[1:] - 1)[counts > 1]
-        tip = self.placed.points[last]
-        way = tip - self.placed.points[last - 1]
-        length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
-        return np.concatenate([tip, way / length[:, None]], axis=1)
 
     def _share_bars(self) -> list[tuple[str, Floats, Ints]]:
         """Return share bars and their items by colour."""
@@ -187,7 +172,7 @@ class GraphDrawing:
         marks: Marks,
     ) -> None:
         c = self.colours
-        lines = self._smooth if scale >= CURVES else self._coarse
+        lines = self._lines.smooth if scale >= CURVES else self._lines.coarse
         strength = 0.8 if scale >= BORDERS else 0.45
         if marks.searching:
             strength *= 0.5
@@ -196,12 +181,12 @@ class GraphDrawing:
         draw_lines(painter, seen_lines(self._stub_lines, view))
         warning = mix(c.surface, c.warn, self._emphasis * (0.5 if marks.searching else 1.0))
         painter.setPen(cosmetic(warning, 1.3 if scale >= CURVES else 1.0))
-        draw_lines(painter, self._warning.seen(view))
+        draw_lines(painter, self._lines.marked.seen(view))
         if scale >= ARROWS:
             self._paint_arrows(painter, view)
 
     def _paint_arrows(self, painter: QPainter, view: tuple[float, float, float, float]) -> None:
-        tips = self._arrows
+        tips = self._lines.arrows
         inside = (tips[:, 0] >= view[0] - 9) & (tips[:, 0] <= view[2] + 9)
         inside &= (tips[:, 1] >= view[1] - 9) & (tips[:, 1] <= view[3] + 9)
         path = QPainterPath()
@@ -263,8 +248,8 @@ class GraphDrawing:
         ends = inside[self.placed.edges]
         between = ends[:, 0] & ends[:, 1]
         painter.setPen(cosmetic(self.colours.accent, 1.6))
-        draw_lines(painter, self._smooth.of(between))
-        draw_lines(painter, self._warning.of(between))
+        draw_lines(painter, self._lines.smooth.of(between))
+        draw_lines(painter, self._lines.marked.of(between))
         for group in self.look.boxes:
             chosen = inside[group.items]
             if chosen.any():
@@ -282,8 +267,8 @@ class GraphDrawing:
                 continue
             chosen = (self.placed.edges == item).any(axis=1)
             painter.setPen(cosmetic(qcolor(c.accent, strength), 2.0))
-            draw_lines(painter, self._smooth.of(chosen))
-            draw_lines(painter, self._warning.of(chosen))
+            draw_lines(painter, self._lines.smooth.of(chosen))
+            draw_lines(painter, self._lines.marked.of(chosen))
             painter.setPen(cosmetic(qcolor(c.accent, strength), 2.8 if strength == 1.0 else 1.6))
             x, y, width, height = grown(self.placed.boxes[item : item + 1], scale)[0].tolist()
             painter.drawRoundedRect(QRectF(x, y, width, height), _RADIUS, _RADIUS)

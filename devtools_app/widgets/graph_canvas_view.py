@@ -109,6 +109,7 @@ class GraphView(ZoomCanvas):
         self._placed = placed
         self.renew_marks(placed)
         self._prepare()
+        self.describe()
 
     def set_ghosts(self, boxes: NDArray[np.float64]) -> None:
         """Draw dashed boxes where another graph has nodes; shown with the next graph.
@@ -146,10 +147,14 @@ class GraphView(ZoomCanvas):
 
         An overlay with another number of nodes than the graph is applied to the next graph.
         """
-        self._overlay = overlay
-        self.legend.set_entries(overlay.legend)
+        self.take_overlay(overlay)
         self._prepare()
         self.describe()
+
+    def take_overlay(self, overlay: GraphOverlay) -> None:
+        """Colour the graph that is set next by another overlay: its legend takes room first."""
+        self._overlay = overlay
+        self.legend.set_entries(overlay.legend)
 
     def _prepare(self) -> None:
         placed = self._placed

@@ -103,7 +103,7 @@ class GraphPairView(QWidget):
         for side, canvas in enumerate(self.canvases):
             part = drawn.sides[side]
             canvas.set_ghosts(part.ghosts)
-            canvas.set_overlay(part.overlay)
+            canvas.take_overlay(part.overlay)
             canvas.set_graph(part.placed, anchor)
             self.titles[side].setText(titles[side])
         self._following = False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.files.mapped import map_file
+from inspector.files.mapped import map_file, rest
 from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
@@ -327,6 +327,7 @@ def load_file(path: str) -> LoadedFile:
             return LoadedFile(path, formats.DEBUG_BUFFER, len(data), data, artifact)
         return _node_data(path, data)
     artifact = entry.decode(data, file=path)
+    rest(data)
     size = len(data)
     if isinstance(artifact, etdump.ETDump) and etdump.is_json(bytes(data[: formats.HEAD_BYTES])):
         data = memoryview(etdump.encode(artifact))  # what bytes are looked at in

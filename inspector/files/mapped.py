@@ -70,6 +70,16 @@ def map_file(stream: BinaryIO, path: str) -> memoryview:
     return memoryview(mapped)
 
 
+def rest(data: memoryview) -> None:
+    """Give back the memory of a mapped file that was read; what is looked at again is read anew.
+
+    Linux counts every page that was touched as memory of the process.
+    """
+    mapped = data.obj
+    if isinstance(mapped, mmap.mmap) and sys.platform == "linux":  # elsewhere a mere hint
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
 def is_rewritten(data: memoryview) -> bool:
     """Return whether the file behind some bytes was written to since it was mapped.
 

@@ -356,26 +356,29 @@ def measured(row: RooflineRow, limits: Limits) -> RooflineRow:
         return replace(row, has_other_sizes=True)
     flops = None if work.flops is None else work.flops / (time * 1e-9)
     moved = None if work.nbytes is None else work.nbytes / (time * 1e-9)
-    found = replace(row, flops_per_s=flops, bytes_per_s=moved)
-    return replace(found, share=_share(found, limits), bound=_bound(found, limits))
+    shares = _shares(work, flops, moved, limits)
+    share, bound = _share(shares), _bound(row, shares)
+    return replace(row, flops_per_s=flops, bytes_per_s=moved, share=share, bound=bound)
 
 
-def _shares(row: RooflineRow, limits: Limits) -> tuple[float, float] | None:
-    peak, bandwidth = limits.peak(row.work.dtype), limits.bandwidth
-    if not peak or not bandwidth or row.flops_per_s is None or row.bytes_per_s is None:
+def _shares(
+    work: Work, flops: float | None, moved: float | None, limits: Limits
+) -> tuple[float, float] | None:
+    """Return the shares of the peak and of the bandwidth; None where one is unknown."""
+    peak, bandwidth = limits.peak(work.dtype), limits.bandwidth
+    if not peak or not bandwidth or flops is None or not moved:
         return None
-    return row.flops_per_s / peak, row.bytes_per_s / bandwidth
+    return flops / peak, moved / bandwidth
 
 
-def _share(row: RooflineRow, limits: Limits) -> float | None:
+def _share(shares: tuple[float, float] | None) -> float | None:
     """Return the achieved fraction of min(peak, intensity * bandwidth).
 
     Of the two shares the larger one is that of the lower limit. Where bytes came from a cache, the
     memory limits nothing and the share is that of the peak. None beyond the peak: then the limit or
     the time is wrong.
     """
-    shares = _shares(row, limits)
-    if shares is None or not row.work.nbytes:
+    if shares is None:
         return None
     compute, memory = shares
     if compute > IN_CACHE:
@@ -383,9 +386,8 @@ def _share(row: RooflineRow, limits: Limits) -> float | None:
     return compute if memory > IN_CACHE else max(compute, memory)
 
 
-def _bound(row: RooflineRow, limits: Limits) -> Limit:
-    shares = _shares(row, limits)
-    if shares is None or not row.work.nbytes:
+def _bound(row: RooflineRow, shares: tuple[float, float] | None) -> Limit:
+    if shares is None:
         return Limit.UNKNOWN
     compute, memory = shares
     if compute > IN_CACHE:

@@ -66,6 +66,8 @@ class Work:
 
     def times(self, passes: int) -> Work:
         """Return the work of that many passes."""
+        if passes == 1:
+            return self
 
         def product(value: int | None) -> int | None:
             return None if value is None else value * passes
@@ -111,6 +113,8 @@ def unknown(reason: str) -> Work:
 def total(parts: Iterable[Work]) -> Work:
     """Return the sum; a quantity that one part does not have is unknown."""
     found = tuple(parts)
+    if len(found) == 1:
+        return found[0]
 
     def add(values: list[int | None]) -> int | None:
         known = [value for value in values if value is not None]

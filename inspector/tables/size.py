@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import session_sizes
@@ -15,13 +17,48 @@ from inspector.size.owners import FilePart
 from inspector.size.users import Users, part_title, stored_users, users_of, users_text
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
-from inspector.tables.table import Table, Total, number_column, share_column, text_column
+from inspector.tables.table import Keys, Table, Total, number_column, share_column, text_column
 from inspector.units import Quantity, choose_unit
+
+_PLACE = re.compile(r"(?P<path>.*)@(?P<offset>\d+)\+(?P<nbytes>\d+)", re.DOTALL)
 
 
 def part_selection(file: LoadedFile, part: FilePart) -> Selection:
     """Return the selection of a part."""
     return Selection(SelectionKind.PART, part=f"{file.path}@{part.offset}+{part.nbytes}")
+
+
+class _PartKeys(Keys):
+    """Selections of parts, of which a large program has hundreds of thousands."""
+
+    def __init__(self, parts: Sequence[tuple[LoadedFile, FilePart]]) -> None:
+        self._parts = parts
+
+    @override
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @override
+    def at(self, row: int) -> Selection:
+        """Return the key of an existing row."""
+        return part_selection(*self._parts[row])
+
+    @override
+    def find(self, key: Hashable) -> int:
+        """Return the first row with a key, or -1."""
+        found = isinstance(key, Selection) and _PLACE.fullmatch(key.part)
+        if not found:
+            return -1
+        path, place = found["path"], (int(found["offset"]), int(found["nbytes"]))
+        rows = enumerate(self._parts)
+        same = (
+            row
+            for row, (file, part) in rows
+            if (part.offset, part.nbytes) == place
+            and file.path == path
+            and part_selection(file, part) == key
+        )
+        return next(same, -1)
 
 
 def parts_table(
@@ -68,8 +105,7 @@ def parts_table(
     if compared or any(part.duplicate_of for _, part in parts):
         again = [part.duplicate_of or None for _, part in parts]
         columns.append(text_column("same content as", again, missing="", mono=True))
-    keys = [part_selection(file, part) for file, part in parts]
-    return Table(tuple(columns), len(parts), keys, noun="parts")
+    return Table(tuple(columns), len(parts), _PartKeys(parts), noun="parts")
 
 
 def _offsets(

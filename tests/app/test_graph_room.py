@@ -108,6 +108,8 @@ def test_sample_opens_whole_and_readable() -> None:
     assert drawn is not None
     assert min(1000 / drawn.placed.width, 560 / drawn.placed.height) >= 0.52
     assert len(drawn.placed.nodes) >= 5
+    (lines,) = drawn.placed.lines  # known before the window draws, which would wait for them
+    assert len(lines.arrows)
 
 
 def test_nodes_of_a_small_graph_have_titles_in_a_small_room(qtbot: QtBot, tmp_path: Path) -> None:

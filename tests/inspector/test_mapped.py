@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inspector.files import load
-from inspector.files.mapped import is_rewritten, map_file
+from inspector.files.mapped import is_rewritten, map_file, rest
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGBUS"), reason="nobody can truncate it")
 SIZE = 64 * mmap.PAGESIZE
@@ -96,6 +96,21 @@ def test_mapped_file_that_was_replaced_is_as_it_was(file):
     assert bytes(data[:4]) == b"\x01" * 4
     file.unlink()
     assert not is_rewritten(data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system decides")
+def test_mapped_file_that_rests_takes_no_memory_and_is_read_again(file):
+    def held() -> int:
+        rows = Path("/proc/self/smaps").read_text().split(str(file))[1].splitlines()
+        return int(next(row.split()[1] for row in rows if row.startswith("Rss:")))
+
+    data = _mapped(file)
+    assert bytes(data) == b"\x01" * SIZE
+    assert held() == SIZE >> 10
+    rest(data)
+    assert held() == 0
+    assert bytes(data) == b"\x01" * SIZE
+    rest(memoryview(b"read"))
 
 
 def test_file_read_into_memory_is_never_rewritten(file):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.layout.stubs import Stubs
 from devtools_app.viewmodels.layout.visible import Ints
+
+if TYPE_CHECKING:
+    from devtools_app.viewmodels.layout.lines import PlacedLines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +45,7 @@ class Placed:
         stubs: stubs beside boxes
         width: of everything
         height: likewise
+        lines: what is drawn of the edges, once it is known
 
     Shapes: boxes float64[items, 4]; edges int64[edges, 2]; edge_* [edges];
         points float64[points, 2]; knots bool[points]; offsets int64[edges + 1];
@@ -68,6 +73,7 @@ class Placed:
     stubs: Stubs
     width: float
     height: float
+    lines: list[PlacedLines] = field(default_factory=list["PlacedLines"], init=False, repr=False)
 
     @property
     def node_count(self) -> int:
