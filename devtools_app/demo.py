@@ -15,7 +15,7 @@ from pathlib import Path
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
 from devtools_app.sample_data import LOOP, MODULE
-from inspector.files.load import split_sessions
+from inspector.files.session_groups import split_sessions
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended, StageProgress
 from inspector.jobs.process import Worker

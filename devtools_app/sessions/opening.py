@@ -191,9 +191,9 @@ class Opener(QObject):
 
 def _sessions_of(target: OpenTarget) -> tuple[OpenTarget, ...]:
     """Return a target for each session of its files."""
-    if not target.several or len(target.paths) < 2:
+    if not target.several:
         return (target,)
-    from inspector.files.load import split_sessions
+    from inspector.files.session_groups import split_sessions
 
     return tuple(replace(target, paths=paths) for paths in split_sessions(target.paths))
 

@@ -29,6 +29,7 @@ from inspector.experiments.evaluate.comparing import errors_job, output_errors
 from inspector.experiments.evaluate.report import evaluation_report
 from inspector.files.origin import device_name
 from inspector.files.session import Session
+from inspector.files.session_groups import split_sessions
 from inspector.jobs.executing import MADE_INPUTS, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.measure import Measurement
@@ -97,12 +98,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Compare; a difference is not an error, a program that cannot be measured is one."""
-    if len(options.sessions) < 2:
-        raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
+    sides = [split_names(names) for names in options.sessions]
+    if len(sides) == 1:  # a folder of several programs
+        sides = [list(group) for group in split_sessions(sides[0])]
+    if len(sides) < 2:
+        raise CommandError(
+            "compare takes two or more: A B, files or folders, or a folder of several programs",
+            USAGE,
+        )
     if options.device:
         check_known(options.device)
     check_inputs(options.inputs_file)
-    sessions = open_sides(options, [split_names(names) for names in options.sessions])
+    sessions = open_sides(options, sides)
     if options.html is not None:
         refuse_existing(Path(options.html), force=options.force)
         refuse_inputs(Path(options.html), options.inputs)

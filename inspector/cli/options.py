@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
-from inspector.files.load import load_session, logged_nothing, split_sessions
+from inspector.files.load import load_session, logged_nothing
 from inspector.files.origin import remember_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
+from inspector.files.session_groups import split_sessions
 from inspector.units import TICK_UNITS
 
 FORMATS = ("text", "json", "tsv", "csv")

@@ -9,8 +9,8 @@ from pathlib import Path
 from inspector.cli.answer import USAGE, Answer, CommandError, Shown
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.cli.time_range import add_range, time_span
-from inspector.files.load import split_sessions
 from inspector.files.session import Session
+from inspector.files.session_groups import split_sessions
 from inspector.render.values import json_value
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, Selected, column_names, select

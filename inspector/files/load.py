@@ -27,7 +27,7 @@ MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _PROGRAM = "pte"
-_PROGRAMS = ("pte", "bpte", "etrecord")  # what a session is of
+PROGRAMS = ("pte", "bpte", "etrecord")  # what a session is of
 _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
@@ -132,7 +132,7 @@ def _runs(folder: Path, names: Sequence[str]) -> tuple[WrittenFolder, ...]:
 
 def _around_run(folder: Path, names: Sequence[str]) -> list[str]:
     """Return the files of the program in whose folder a run lies."""
-    if any(sniff_file(Path(name)) in _PROGRAMS for name in names):
+    if any(sniff_file(Path(name)) in PROGRAMS for name in names):
         return []
     home = Path(os.path.abspath(folder))
     try:
@@ -145,34 +145,6 @@ def _around_run(folder: Path, names: Sequence[str]) -> list[str]:
 
 def _is_trace(name: str) -> bool:
     return _is_named_trace(name) or sniff_file(Path(name)) == "etdump"
-
-
-def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Split paths into sessions.
-
-    A folder with a program or a record begins a new session if the current one already has such a
-    folder; other folders and files belong to the preceding session.
-    """
-    groups: list[list[str]] = [[]]
-    begun = False
-    several = sum(Path(path).is_dir() for path in paths) > 1
-    for path in paths:
-        begins = several and _is_session_folder(Path(path))
-        if begins and begun:
-            groups.append([])
-        begun = begun or begins
-        groups[-1].append(path)
-    return tuple(map(tuple, groups))
-
-
-def _is_session_folder(path: Path) -> bool:
-    if is_vendor_model(path):
-        return path.is_dir()
-    try:
-        entries = [entry for entry in path.iterdir() if entry.is_file()]
-    except OSError:  # a file, or a folder that may not be read, as opening it will say
-        return False
-    return any(sniff_file(entry) in _PROGRAMS for entry in entries)
 
 
 def siblings(folder: Path) -> list[str]:
@@ -241,6 +213,11 @@ def sniff_file(path: Path) -> str:
     return formats.DEBUG_BUFFER if formats.looks_like_debug_buffer(data) else ""
 
 
+def stem_of(path: str) -> str:
+    """Return what the names of files of one program have in common, up to the first dot."""
+    return Path(path).name.split(".")[0]
+
+
 def pair(path: str) -> tuple[str, ...]:
     """Return the file and related files next to it, of the same run or model.
 
@@ -255,8 +232,7 @@ def pair(path: str) -> tuple[str, ...]:
     programs = [name for name in others if sniff_file(Path(name)) == "pte"]
     if len(programs) <= 1:
         return (path, *(name for name in others if Path(name) != chosen))
-    stem = chosen.name.split(".")[0]
-    same = [name for name in others if Path(name).name.split(".")[0] == stem]
+    same = [name for name in others if stem_of(name) == stem_of(path)]
     return (path, *(name for name in same if Path(name) != chosen))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from inspector.export.pandas_bridge import DataFrame, load_pandas
-from inspector.files.load import load_session, split_sessions
+from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.files.session_groups import split_sessions
 from inspector.profile.time_range import range_from
 from inspector.render.html import selected_html
 from inspector.render.text import lines_of, selected_text

@@ -18,8 +18,8 @@ from inspector.files.load import (
     load_session,
     pair,
     siblings,
-    split_sessions,
 )
+from inspector.files.session_groups import split_sessions
 from schema import etdump
 from schema.errors import FormatError
 from schema.files import formats
@@ -267,6 +267,28 @@ def test_folders_with_a_program_or_record_are_a_session_each_and_others_join(
     assert answer.code == 2
     assert f"this verb expects one session, found 2: {a} + {runs}, {b}" in answer.err
     assert "compare A B" in answer.err
+
+
+def test_a_folder_of_several_programs_is_a_session_for_each(tmp_path: Path) -> None:
+    for name in ("small.pte", "small.etrecord", "large.pte", "large.etdp"):
+        shutil.copy(
+            SESSION / f"{'run' if name[-4:] == 'etdp' else 'model'}{Path(name).suffix}",
+            tmp_path / name,
+        )
+    small, record, large, trace = (
+        str(tmp_path / name) for name in ("small.pte", "small.etrecord", "large.pte", "large.etdp")
+    )
+    assert split_sessions([str(tmp_path)]) == ((large, trace), (small, record))
+    (tmp_path / "small").mkdir()
+    shutil.copy(SESSION / "run.etdp", tmp_path / "small")
+    assert split_sessions([str(tmp_path)]) == ((large, trace), (small, record))
+    shutil.copy(SESSION / "model.pte", tmp_path / "small")
+    inner = str(tmp_path / "small")
+    assert split_sessions([str(tmp_path)]) == ((large, trace), (inner, small, record))
+    assert split_sessions([small]) == ((small,),)
+    assert "A large, B small" in run("compare", str(tmp_path), "--no-gap").out
+    shutil.copy(SESSION / "run.etdp", tmp_path / "other.etdp")  # of which program, no name says
+    assert split_sessions([str(tmp_path)]) == ((str(tmp_path),),)
 
 
 def test_trace_as_json_is_a_trace_like_its_binary_form(tmp_path: Path) -> None:

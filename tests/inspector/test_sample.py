@@ -10,8 +10,9 @@ import pytest
 from devtools_app.sample_data import LOOP, MODULE
 from inspector.check.session import BELONG, check_session
 from inspector.compare.sessions import compare_sessions
-from inspector.files.load import load_session, split_sessions
+from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.files.session_groups import split_sessions
 from inspector.files.stage_files import session_stages
 from inspector.graph.model_graph import model_graph
 from inspector.graph.source import find_source, user_frame

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from inspector.files.load import load_session, siblings, split_sessions
+from inspector.files.load import load_session, siblings
+from inspector.files.session_groups import split_sessions
 from runtime import ErrorCode, ExecutionError, Runtime
 from schema import payloads
 from schema.errors import FormatError
