@@ -60,7 +60,7 @@ class RunStrip(Plot):
         if left := runs.left_out():
             parts.append(f"without {left}")
         if beyond := len(self._times) - len(self.visible_runs):
-            parts.append(f"{plural(beyond, 'run')} too far away to be drawn")
+            parts.append(f"{plural(beyond, 'run')} outside of the axis")
         self.describe(", ".join(parts))
         self.redraw()
 

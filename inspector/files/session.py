@@ -149,7 +149,7 @@ class Session:
         return buffer_of(dump, logged, self._all(DebugBuffer))
 
     def role_of(self, dump: ETDump) -> str:
-        """Return what a trace is shown for, in words."""
+        """Return the role of a trace: times, values or neither, in words."""
         return trace_role(self.dumps, dump)
 
     def _not_shown(self) -> list[Issue]:

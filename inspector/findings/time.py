@@ -362,7 +362,7 @@ def _several_traces(main: _Main) -> list[Finding]:
     if main.time.traces < 2:
         return []
     text = f"The time of {main.time.title} is the mean of {main.time.traces} traces"
-    detail = "whether they were measured alike is unknown; open one, or compare them"
+    detail = "whether they were measured in the same way is unknown; open one, or compare them"
     return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=48, doubt=True)]
 
 

@@ -386,7 +386,7 @@ EDITS: tuple[Edit, ...] = (
         "Let {0} choose earlier",
         (TargetKind.PARTITIONER,),
         _move_up,
-        "{0} chooses one place earlier",
+        "{0} has one place higher priority",
     ),
     Edit(
         "add-partitioner",

@@ -164,7 +164,7 @@ def _added(added: Sequence[Inserted]) -> Fact:
 
 
 def join_group(session: Session, method: str, delegate: int) -> FactGroup:
-    """Return with which grades the events inside a delegate were joined to nodes."""
+    """Return how the events inside a delegate were joined to nodes."""
     rows = operator_rows(session, method).of_delegate(delegate)
     grades = Counter(row.link.grade.value for row in rows if row.kind == _MEASURED)
     facts = [

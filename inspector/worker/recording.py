@@ -56,7 +56,7 @@ class Recording:
     """
 
     def __init__(self, folder: Path, job: RunJob, chosen: DebugFilter) -> None:
-        """Begin.
+        """Open the files.
 
         Args:
             folder: for the files

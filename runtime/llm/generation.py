@@ -47,7 +47,7 @@ class CallTime:
     Attributes:
         kind: ``prefill`` or ``decode``
         position: of its first token
-        tokens: that it was given
+        tokens: number of its input tokens
         ms: its time
     """
 

@@ -48,7 +48,7 @@ def axis_text(name: str, values: Sequence[Any]) -> str:
 
 
 def _parts(value: object) -> list[str]:
-    """Return the strings in a value, which commas and signs of the command line would cut."""
+    """Return the strings in a value; commas and plus signs separate values on the command line."""
     if isinstance(value, (list, tuple)):
         return [str(one) for one in cast("Sequence[object]", value)]
     return [value_text(value).replace("+", "")]
