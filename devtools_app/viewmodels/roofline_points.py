@@ -33,16 +33,24 @@ class RooflinePoint:
         x: log10 of FLOPs a byte
         y: log10 of FLOPs a second
         diameter: in pixels; the area is the share of time
-        backend: id, empty when not delegated
-        words: on hover
+        operator: its work and time
     """
 
     row: int
     x: float
     y: float
     diameter: float
-    backend: str
-    words: str
+    operator: RooflineRow
+
+    @property
+    def backend(self) -> str:
+        """Return its id, empty when not delegated."""
+        return self.operator.backend
+
+    @property
+    def words(self) -> str:
+        """Return what hovering shows."""
+        return _words(self.operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +203,7 @@ def _point(number: int, row: RooflineRow, largest: float) -> RooflinePoint:
         math.log10(row.work.intensity or 1.0),
         math.log10(row.flops_per_s or 1.0),
         _SMALLEST + (_LARGEST - _SMALLEST) * share,
-        row.backend,
-        _words(row),
+        row,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ _HUES = (
     ("member", 5, "record member"),
 )
 _SMALL = -1  # colour reference of everything else
+_NO_COLOUR = -9  # of a box without parts so far
 _DELEGATE = re.compile(r"(?P<method>.+) delegate (?P<number>\d+) \((?P<backend>[^()]*)\)")
 _MANY = 60_000  # parts drawn; the rest of a group is drawn as one
 
@@ -96,7 +97,7 @@ def map_of(
         head = (Path(file.path).name,) if several else ()
         title = part_title(part, users)
         group = tuple(title if name == part.name else _short(name) for name in part.group)
-        tree.add((*head, *group), replace(part, name=title), number)
+        tree.add((*head, *group), title, part, number)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
     text = [
@@ -141,31 +142,35 @@ class _Boxes:
         self.names = [root]
         self._bytes = [0]
         self._parent = [-1]
-        self._colour = [_SMALL]
+        self._colour = [_NO_COLOUR]
+        self._hues: dict[str, int] = {}  # by kind
         self._kinds = [""]
         self._known: dict[tuple[int, str], int] = {}
-        self._colours: list[set[int]] = [set()]
         self.leaf: dict[int, int] = {}
         self.box: dict[int, int] = {}
 
-    def add(self, group: tuple[str, ...], part: FilePart, number: int) -> None:
-        """Add a part below its group; one that is named like its group is the group's leaf."""
+    def add(self, group: tuple[str, ...], title: str, part: FilePart, number: int) -> None:
+        """Add a part below its group; one that is titled like its group is the group's leaf."""
         at = 0
         path = [at]
-        whole = group[:-1] if group and group[-1] == part.name else group
+        whole = group[:-1] if group and group[-1] == title else group
         for name in whole:
             at = self._group(at, name)
             path.append(at)
         if len(self.names) < _MANY:
-            at = self._box(at, part.name, part.kind)
+            at = self._box(at, title, part.kind)
         else:
             at = self._group(at, "smaller parts")
         path.append(at)
         self.leaf.setdefault(at, number)
         self.box[number] = at
+        colour = self._hues.get(part.kind)
+        if colour is None:
+            colour = self._hues[part.kind] = hue(part.kind)
         for box in path:
             self._bytes[box] += part.nbytes
-            self._colours[box].add(hue(part.kind))
+            known = self._colour[box]
+            self._colour[box] = colour if known in (_NO_COLOUR, colour) else _SMALL
 
     def _group(self, parent: int, name: str) -> int:
         found = self._known.get((parent, name))
@@ -178,12 +183,12 @@ class _Boxes:
         self._bytes.append(0)
         self._parent.append(parent)
         self._kinds.append(kind)
-        self._colours.append(set())
+        self._colour.append(_NO_COLOUR)
         return len(self.names) - 1
 
     def data(self) -> TreemapData:
         """Return the columns."""
-        colours = [next(iter(found)) if len(found) == 1 else _SMALL for found in self._colours]
+        colours = [_SMALL if found == _NO_COLOUR else found for found in self._colour]
         return TreemapData(
             tuple(self.names),
             np.array(self._bytes, np.int64),

@@ -91,14 +91,16 @@ def _crowd(count: int) -> RooflineScene:
     """A scene of so many points of two backends, some of them at the same place."""
     scene = roofline_scene(roofline(session(SAMPLE), "forward", Limits()), AUTOMATIC)
     pick = random.Random(0)
+    operators = [
+        dataclasses.replace(scene.roofline.rows[0], backend=one) for one in ("", "XnnpackBackend")
+    ]
     points = tuple(
         RooflinePoint(
             row,
             round(pick.uniform(*scene.across), 2),
             round(pick.uniform(*scene.up), 2),
             pick.uniform(7.0, 26.0),
-            pick.choice(("", "XnnpackBackend")),
-            f"point {row}",
+            pick.choice(operators),
         )
         for row in range(count)
     )
