@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devtools_app.sample_data import LOOP
 from devtools_app.screenshots import window as shots
+from devtools_app.screenshots.first_minute import write_first_minute
 from devtools_app.screenshots.job_panels import write_gap
 from devtools_app.screenshots.walkthrough import write_loop
 from inspector.tables.selection import Selection, SelectionKind
@@ -31,6 +32,7 @@ def main() -> int:
                 _write(window, dark, folder / f"{view}_dark.png")
         write_gap(window, folder)
     write_loop(folder)
+    write_first_minute(folder)
     return 0
 
 

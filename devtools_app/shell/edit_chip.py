@@ -18,7 +18,6 @@ from schema.objects.plural import plural
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.recipes.compile_job import CompileJob
 
-_KEY = "Ctrl+R"
 _PAD = 10
 _MOST_LINES = 24
 
@@ -52,7 +51,7 @@ class EditChip(PushButton):
             lines = diff_lines(*pair)
             more = [f"and {len(lines) - _MOST_LINES:,} more"] if len(lines) > _MOST_LINES else []
             diff = "\n".join((*lines[:_MOST_LINES], *more))
-            self.setText(f"{plural(self.count, 'edit')} · {_KEY}")
+            self.setText(plural(self.count, "edit"))
             self.setToolTip(f"Not compiled yet:\n{diff}")
             self.setAccessibleName(f"{plural(self.count, 'edit')} of the recipe, not compiled yet")
             self.setAccessibleDescription(diff)

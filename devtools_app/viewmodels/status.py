@@ -45,7 +45,8 @@ def status_facts(session: Session, method: str) -> StatusFacts:
 def _why_no_time(profile: Profile) -> str:
     if any(not one.method for one in profile.methods):
         return "the trace does not tell which method ran"
-    return "the trace has no run of this method"
+    ran = ", ".join(dict.fromkeys(one.method for one in profile.methods))
+    return f"the trace has runs of {ran}, none of this method"
 
 
 def _arena_bytes(session: Session, method: str) -> int | None:

@@ -112,7 +112,8 @@ class ComparePane(PanelActions, Pane):
         self.bars = DeltaBars(context.theme, "Where the time went")
         for tool in (self.former, self.newer):
             self.add_tool(tool)
-        self._measure = self.add_button("Measure", _MEASURE, self.measure)
+        self._measure = push_button("Measure", _MEASURE, self.measure)
+        self.add_tool(self._measure)
         self._cancel = self.add_button(
             "Cancel", "Cancel the measurement", self.measurer.follower.cancel, right=True
         )

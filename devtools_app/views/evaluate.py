@@ -30,6 +30,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.error_histogram import ErrorCounts, ErrorHistogram, error_counts
 from devtools_app.widgets.files import Done, unreported
+from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.evaluate.report import EvalReport, evaluation_report
@@ -92,9 +93,10 @@ class EvaluatePane(PanelActions, Pane):
         self.lists = ToolbarCombo(context.theme, "list", "Worst samples, or ranges of values")
         self.lists.show_choices(_LISTS, _WORST)
         self.add_tool(self.lists)
-        self._start = self.add_button(
-            "Evaluate", "Run all open programs over the data set", self.evaluate, right=True
+        self._start = push_button(
+            "Evaluate", "Run all open programs over the data set", self.evaluate
         )
+        self.add_tool(self._start, right=True)
         self._cancel = self.add_button(
             "Cancel", "Cancel; finished samples are kept", self.runner.cancel, right=True
         )

@@ -21,9 +21,11 @@ from devtools_app.qtmodels.roles import TOOLTIP
 
 _DOTS = "…"
 _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py"
-# a number, the module that something is in, the kind of a file, or the file in a folder
+# a number, the module that something is in, a part behind a colon, the kind of a file, or the
+# file in a folder
 _TAIL = re.compile(
     r"(?:\w*?(?P<number>_\d+)|[^:]*\w(?P<count> \d+)|.*(?P<place> in [\w.]+)"
+    r"|[^:]*\S(?P<part>: \S+)"
     rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|\S*[^\s/](?P<file>/[^\s/]+))"
 )
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")

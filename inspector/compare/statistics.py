@@ -79,6 +79,13 @@ class TimeVerdict:
             return f"{self.word} by {format_share(abs(self.ratio - 1))} (95 % interval {ends})"
         return f"{self.word} (95 % interval {ends})"
 
+    def certainty(self) -> str:
+        """Return the interval first, for a column beside the difference itself."""
+        if not math.isfinite(self.ratio) or not math.isfinite(self.high):
+            return self.words()
+        low, high = format_change(self.low).removesuffix(" %"), format_change(self.high)
+        return f"95 %: {low} … {high}" + ("" if self.real else f", {self.word}")
+
     def content(self) -> dict[str, Any]:
         """Return the verdict as a JSON object; non-finite values become null."""
         return {

@@ -214,7 +214,7 @@ def tone_of(one: Delta, number: int) -> str:
 def _certainty(one: Delta, number: int) -> str:
     verdict = one.verdicts[number] if number < len(one.verdicts) else None
     if verdict is not None:
-        return verdict.words()
+        return verdict.certainty()
     if one.values[number] is None or one.values[0] is None:
         return one.note
     if one.what.startswith(MEASURED):

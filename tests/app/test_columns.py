@@ -35,6 +35,7 @@ CUT = 0.6  # of the width of a name
         ("aten__softmax_default", "softmax_"),
         ("aten_add_tensor_4", "add"),
         ("XNNPACK · delegate 12 (tag3)", " 12"),
+        ("forward delegate 2 (XnnpackBackend): v62", ": v62"),
         ("encoder.0.pointwise.weight", "pointwis"),
         ("stem_weight_and_more", "more"),
         ("rest of the delegate call", "rest of"),

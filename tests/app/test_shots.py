@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPixmap
 
+from devtools_app.screenshots.first_minute import strip, write_first_minute
+from devtools_app.screenshots.window import NotReadyError
 from devtools_app.views import VIEWS
 
 pytestmark = pytest.mark.slow
@@ -117,3 +121,18 @@ def test_demo_without_a_display_writes_pictures_and_the_summary(tmp_path: Path) 
     assert "vetoed by the user: aten.mul.Tensor" in comparison
     assert "latency, measured here" in comparison
     assert "<html" in (tmp_path / "out/comparison.html").read_text()
+
+
+def test_first_minute_is_a_strip_of_numbered_stills(theme, qtbot, tmp_path) -> None:
+    stills = [(QPixmap(144, 90), f"step {number}") for number in range(3)]
+    for still, _caption in stills:
+        still.fill(Qt.GlobalColor.red)
+    image = strip(stills, theme).toImage()
+    wide, high = image.width(), image.height()
+    reds = [
+        image.pixelColor(wide * x // 4, high * y // 4).red() for x, y in ((1, 1), (3, 1), (1, 3))
+    ]
+    assert reds == [255] * 3
+    assert image.pixelColor(wide * 3 // 4, high * 3 // 4).name() == theme.palette.surface
+    with pytest.raises(NotReadyError, match="overview_light"):
+        write_first_minute(tmp_path)

@@ -126,7 +126,7 @@ def test_edit_is_marked_on_nodes_rows_button_and_tab_until_it_is_undone(window, 
     rules = replace(job.rules, deny_ops=(*job.rules.deny_ops, "aten.convolution"))
     window.router(EditRecipe(replace(job, rules=rules)))
     qtbot.waitUntil(lambda: graph.canvas.edited_items != (), timeout=PATIENCE)
-    assert (chip.text(), chip.isVisible()) == ("1 edit · Ctrl+R", True)
+    assert (chip.text(), chip.isVisible()) == ("1 edit", True)
     assert "+ deny operators: aten.convolution" in chip.toolTip()
     assert "edited" in graph.canvas.accessibleDescription()
     model = operators.panel.model

@@ -250,7 +250,7 @@ def test_measured_times_come_first_with_their_verdict() -> None:
     assert difference_text(first, 1) == "−50 %"
     shown = summary_table(found, "ABC")
     certainty = next(one for one in shown.columns if one.title == "certainty B")
-    assert certainty.values[0].startswith("faster by 50 %")
+    assert certainty.values[0].startswith("95 %: −50 … ")
     assert any("could not be measured: model.pte: it crashed" in note for note in found.notes)
     assert "processor time of one thread" in first.note
 

@@ -112,3 +112,11 @@ def test_verdict_on_any_times_has_an_interval_around_the_ratio(
     assert found.word in (FASTER, SLOWER, ALIKE)
     assert found.word != SLOWER or (found.low > 1 and found.ratio > 1.02)
     assert found.word != FASTER or (found.high < 1 and found.ratio < 1 / 1.02)
+
+
+def test_certainty_of_a_column_begins_with_the_interval() -> None:
+    faster = TimeVerdict(0.134, 0.132, 0.136, "faster", 100.0, 13.4, 16)
+    assert faster.certainty() == "95 %: −86.8 … −86.4 %"
+    alike = TimeVerdict(1.001, 0.97, 1.029, ALIKE, 100.0, 100.1, 16)
+    assert alike.certainty() == f"95 %: −3 … +2.9 %, {ALIKE}"
+    assert TimeVerdict(float("nan"), 0, float("inf"), ALIKE, 1, 1, 0, reason="none").certainty()
