@@ -162,8 +162,8 @@ class Method:
             raise invalid_input(f"expected {slot.tensor.dtype}, found {value.dtype}")
         value = value.detach()
         slot.resize(value.shape)
-        requested = strides_of(value.shape, slot.dim_order)
-        if slot.planned or value.device.type != "cpu" or value.stride() != requested:
+        is_shared = not slot.planned and value.device.type == "cpu"
+        if not is_shared or value.stride() != strides_of(value.shape, slot.dim_order):
             fill(slot.tensor, value)
         else:
             slot.share(value)

@@ -15,7 +15,7 @@ import torch
 
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.chains import Chains
-from runtime.execution.fused import FusedRun, Stretch, has_scripts, unoptimized
+from runtime.execution.fused import FusedRun, Stretch, Unoptimized, has_scripts
 from runtime.platform import clock, current
 from runtime.tracing.tracer import DebugLevel, EventTracer, ProfilingLevel
 
@@ -34,7 +34,7 @@ def run_fused(chains: Chains, fused: FusedRun) -> None:
             return
     remaining = iter(fused.calls)
     try:
-        with _below_autograd(), unoptimized() if fused.is_scripted else nullcontext():
+        with _below_autograd(), Unoptimized() if fused.is_scripted else nullcontext():
             for call in remaining:
                 call()
     except Exception as error:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 from typing import Any
 
 import torch
@@ -147,8 +148,12 @@ class TensorSlot:
     viewed: TensorSlot | None = None
     sizes: tuple[int, ...] = ()
     in_order: bool = True
+    _is_static: bool = False
+    _is_bounded: bool = False
 
     def __post_init__(self) -> None:
+        self._is_static = self.dynamism == TensorShapeDynamism.STATIC
+        self._is_bounded = self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
         self.sizes = tuple(self.tensor.shape)
         self.in_order = tuple(self.dim_order) == tuple(range(len(self.dim_order)))
 
@@ -162,10 +167,11 @@ class TensorSlot:
 
         Raises: ExecutionError NotSupported with the documented messages
         """
-        if tuple(sizes) != self.tensor.shape:
-            self._reshape(tuple(sizes), self.allow(sizes))
+        sizes = tuple(sizes)
+        if sizes != self.tensor.shape:
+            self._reshape(sizes, self.allow(sizes))
 
-    def allow(self, sizes: Sequence[int]) -> int:
+    def allow(self, sizes: tuple[int, ...]) -> int:
         """Check that the plan allows these sizes; return their number of elements.
 
         Raises: ExecutionError NotSupported with the documented messages
@@ -175,29 +181,25 @@ class TensorSlot:
                 "Attempted to change the tensor rank which is immutable: "
                 f"old={len(self.dim_order)}, new={len(sizes)}"
             )
-        if self.dynamism == TensorShapeDynamism.STATIC and tuple(sizes) != self.sizes:
+        if self._is_static and sizes != self.sizes:
             raise _refused(
                 "Attempted to resize a static tensor. "
                 f"Expected shape {list(self.sizes)}, but received {list(sizes)}."
             )
-        requested = numel(tuple(sizes))
-        if requested > self.capacity and self._bounded:
+        requested = prod(sizes)
+        if requested > self.capacity and self._is_bounded:
             raise _refused(
                 f"Attempted to resize a bounded tensor with a maximum capacity of {self.capacity} "
                 f"elements to {requested} elements."
             )
         return requested
 
-    @property
-    def _bounded(self) -> bool:
-        return self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
-
     def _reshape(self, sizes: tuple[int, ...], requested: int) -> None:
         if self.planned and self.in_order:
             self.tensor.resize_(sizes)  # within its memory, which cannot grow
             return
         strides = strides_of(sizes, self.dim_order)
-        if not self._bounded and requested > self.tensor.untyped_storage().nbytes() // max(
+        if not self._is_bounded and requested > self.tensor.untyped_storage().nbytes() // max(
             self.tensor.element_size(), 1
         ):
             fresh = torch.empty(requested, dtype=self.tensor.dtype)

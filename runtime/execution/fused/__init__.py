@@ -10,17 +10,17 @@ from runtime.execution.fused.dataflow import Dataflow
 from runtime.execution.fused.planner import FusedRun, Planner
 from runtime.execution.fused.resolved import resolved_calls
 from runtime.execution.fused.scripts import has_scripts
-from runtime.execution.fused.stretches import Stretch, unoptimized
+from runtime.execution.fused.stretches import Stretch, Unoptimized
 from runtime.program.values import ValueTable
 from schema.program import model as m
 
 __all__ = [
     "FusedRun",
     "Stretch",
+    "Unoptimized",
     "has_scripts",
     "plan_fused_run",
     "resolved_calls",
-    "unoptimized",
 ]
 
 

@@ -6,8 +6,7 @@ instructions, so that the graph computes the sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from operator import gt
 from typing import Any
@@ -138,15 +137,19 @@ class SymbolicStretch(Stretch):
         return True
 
 
-@contextmanager
-def unoptimized() -> Generator[None]:
-    """Run graphs as they are written; the setting is that of this thread."""
-    before = _c._get_graph_executor_optimize()
-    _c._set_graph_executor_optimize(False)
-    try:
-        yield
-    finally:
-        _c._set_graph_executor_optimize(before)
+class Unoptimized:
+    """Runs graphs as they are written; the setting is that of this thread."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        """Set it."""
+        self._before = _c._get_graph_executor_optimize()
+        _c._set_graph_executor_optimize(False)
+
+    def __exit__(self, *_: object) -> None:
+        """Set it back."""
+        _c._set_graph_executor_optimize(self._before)
 
 
 def is_repeatable(instruction: BoundInstruction, flow: Dataflow) -> bool:
@@ -406,7 +409,7 @@ def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
     written = {key: _stored_once(tensor) for key, tensor in written.items()}
     before = {key: tensor.clone() for key, tensor in written.items()}
     try:
-        with unoptimized():
+        with Unoptimized():
             same = stretch.run_graph()
     except RuntimeError:
         same = False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from compiler import to_edge_transform_and_lower
+from compiler import ExecutorchBackendConfig, MemoryPlanningPass, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import EventTracer, Runtime
 from runtime.backends.xnnpack.native.engine import NativeEngine
@@ -17,6 +19,7 @@ from runtime.backends.xnnpack.native.in_place import InPlaceCall, Prepared
 from runtime.delegates.interface import DelegateTracer
 from runtime.memory.slots import fill
 from schema.program import decode, encode
+from tests.runtime.stock import Stock
 from tests.runtime.xnnpack.payloads import Case, Payload
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
@@ -109,7 +112,13 @@ def test_what_the_library_is_asked_for_depends_on_what_has_changed(
     bind = InPlaceCall._bind_library
 
     def counted(name: str, function: Prepared) -> Prepared:
-        return lambda: (counts.update([name]), function())[1]
+        prepared: Any = function
+
+        def call(*given: Any) -> int:
+            counts.update([name])
+            return prepared.func(*given)
+
+        return partial(call, *prepared.args)
 
     def counting(call: InPlaceCall) -> None:
         bind(call)
@@ -134,7 +143,7 @@ def test_what_the_library_is_asked_for_depends_on_what_has_changed(
     asked(5)
     assert asked(5) == {"invoke": 1}
     known = {"resized": 1, "reshape": 1, "setup": 1, "invoke": 1}
-    assert [asked(count) for count in (3, 5, 3, 5)] == [known] * 4
+    assert [asked(count) for count in (3, 5, 3, 5, 3, 5)] == [known] * 6
     assert asked(31) == {**known, "givers": 1}
     assert asked(1) == {**known, "givers": 1}
 
@@ -219,3 +228,82 @@ def test_a_refusal_of_the_library_is_an_error_of_the_program(
     here, _ = both(lowered(Layers(), torch.randn(3, 6)))
     with pytest.raises(ExecutionError, match="invalid parameter"):
         here.execute([torch.randn(3, 6)])
+
+
+class Pixels(torch.nn.Module):
+    """Convolutions of images of any size, with something between them that is not delegated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 4, 3, padding=1)
+        self.second = torch.nn.Conv2d(4, 5, 3, stride=2, padding=1)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x))
+        return self.second(y.flip(0)), y
+
+
+class Cache(torch.nn.Module):
+    """Rows that are changed and written to a state, from the first or from the last row on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(16, 6))
+        self.change = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        self.rows.index_copy_(0, torch.arange(x.shape[0]), self.change(x))
+        return torch.tanh(self.rows.sum(0)), self.rows * 1.0
+
+
+def cached_program(module: Cache) -> bytes:
+    """Two methods over one state: one of rows of any number, one of a single row."""
+    rows = torch.export.Dim("rows", max=16)
+    methods = {
+        "many": torch.export.export(module, (torch.randn(5, 6),), dynamic_shapes=({0: rows},)),
+        "one": torch.export.export(module, (torch.randn(1, 6),)),
+    }
+    edge = to_edge_transform_and_lower(methods, partitioner=[XnnpackPartitioner()])
+    planning = MemoryPlanningPass(share_mutable_buffers=True)
+    config = ExecutorchBackendConfig(memory_planning_pass=planning)
+    return bytes(edge.to_executorch(config).buffer)
+
+
+def sizes_of(name: str) -> tuple[bytes, list[tuple[str, tuple[int, ...]]]]:
+    """Return a program, and methods with the sizes that they are called with."""
+    if name == "rows":
+        rows = torch.export.Dim("rows", min=0, max=32)
+        counts = (3, 0, 5, 32, 1, 0, 0, 5, 3, 32, 5, 3, 5, 3)
+        buffer = lowered(Layers(), torch.randn(3, 6), ({0: rows},))
+        return buffer, [("forward", (count, 6)) for count in counts]
+    batch = torch.export.Dim("batch", max=4)
+    height, width = (torch.export.Dim(side, min=3, max=20) for side in ("height", "width"))
+    buffer = lowered(Pixels(), torch.randn(2, 3, 8, 9), ({0: batch, 2: height, 3: width},))
+    sizes = [(2, 3, 8, 9), (1, 3, 20, 20), (4, 3, 20, 20), (1, 3, 3, 3), (2, 3, 9, 8)]
+    return buffer, [("forward", size) for size in (*sizes, *sizes[::-1], *sizes)]
+
+
+@pytest.mark.parametrize("name", ["pixels", "rows"])
+def test_sizes_in_any_order_give_the_values_of_the_stock_runtime(
+    name: str, stock: Stock, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    buffer, called = sizes_of(name)
+    path = tmp_path / "model.pte"
+    path.write_bytes(buffer)
+    calls = [(method, [torch.randn(size)]) for method, size in called]
+    method = Runtime().load_program(buffer).load_method("forward", engine="native")
+    for (_, given), wanted in zip(calls, stock.calls(path, calls), strict=True):
+        torch.testing.assert_close(method.execute(given), wanted, atol=1e-6, rtol=1e-6)
+
+
+def test_methods_of_changing_sizes_share_their_state() -> None:
+    module = Cache().eval()  # the stock package's loader gives each method a state of its own
+    program = Runtime().load_program(cached_program(module))
+    methods = [program.load_method(name, engine="native") for name in ("many", "one")]
+    for rows in (3, 1, 16, 1, 1, 2, 3, 1, 16, 5, 3):
+        given = torch.randn(rows, 6)
+        with torch.no_grad():
+            wanted = list(module(given))
+        found = methods[rows == 1].execute([given])
+        torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-6)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes as c
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -24,17 +25,31 @@ _MOST_SHAPES = 256  # of a call, whose results are known without asking the libr
 
 _shape_of = attrgetter("shape")
 _address_of = torch.Tensor.data_ptr
+_set_data: Any = cast("Any", torch.Tensor.data).__set__
 
 Prepared = Callable[[], int]
 """A function of the library with its arguments, converted once; returns its status."""
 Refused = Callable[[Sequence[torch.Tensor], LibraryRefusedError], Exception]
 """Returns the error to raise for inputs that the library refuses."""
-KnownSize = tuple[CallEnd, tuple[int, ...], torch.Tensor | None]
+Result = tuple[CallEnd, tuple[int, ...], torch.Tensor | None]
 """A result whose sizes may change, its sizes, and its memory in them if it is at one address."""
 Taker = tuple[torch.Tensor, tuple[int, ...] | None, Any, Prepared]
 """An input, its order of dimensions, its sizes in memory order, and what lets the library take
 them.
 """
+
+
+@dataclass(slots=True)
+class KnownSizes:
+    """Sizes of inputs that a call has had.
+
+    Attributes:
+        results: in these sizes
+        steps: what prepares the call for them where all else is as before, once they came twice
+    """
+
+    results: Sequence[Result]
+    steps: Sequence[Callable[[], int | None]] = ()
 
 
 class InPlaceCall:
@@ -81,9 +96,8 @@ class InPlaceCall:
         self._addresses: list[int] = []
         self._is_settled = False  # whether any sizes may be used at these addresses
         self._needs_room = bool(self._sized)
-        self._given: tuple[torch.Size, ...] = ()
-        self._results: Sequence[KnownSize] = ()
-        self._known: dict[tuple[torch.Size, ...], Sequence[KnownSize]] = {}
+        self._now: KnownSizes | None = None  # that were set last
+        self._known: dict[tuple[torch.Size, ...], KnownSizes] = {}
 
     def _bind_library(self) -> None:
         """Prepare the library's functions: converting an argument takes as long as most of them."""
@@ -150,35 +164,64 @@ class InPlaceCall:
     def _prepare(self) -> bool:
         """Reshape and set addresses where they have changed; return False for shared memory."""
         runtime, given = self._runtime, tuple(map(_shape_of, self._sized))
+        known = self._known.get(given)
+        if runtime.user is self and known is not None and self._have_stayed():
+            if known is self._now and self._have_sizes():
+                return True
+            if known.steps and self._is_settled:
+                runtime.user = None  # until all of it is set nobody may rely on it
+                for step in known.steps:
+                    if status := step():
+                        raise self._error(cast("Any", step).func.__name__, status)
+                self._now, runtime.user = known, self
+                return True
+        return self._prepare_anew(given, known)
+
+    def _prepare_anew(self, given: tuple[torch.Size, ...], known: KnownSizes | None) -> bool:
+        runtime = self._runtime
         is_own = runtime.user is self
-        if is_own and given == self._given and self._is_prepared():
-            return True
-        runtime.take_over()  # until all of it is set nobody may rely on it
+        runtime.take_over()
         if self._needs_room:
             self._make_room()
-        if given != self._given or not is_own:
+        if known is None or known is not self._now or not is_own:
+            self._now = None  # until all are taken
             self._take_sizes(self._resized if is_own else self._takers)
-            results = self._known.get(given)
-            self._results = self._ask(given) if results is None else results
-            self._given = given
-        for end, sizes, held in self._results:
+            self._now = self._ask(given) if known is None else known
+        assert self._now is not None
+        for end, sizes, held in self._now.results:
             if held is None:
                 end.slot.resize(sizes)
             else:
                 end.tensor.data = held  # a quarter of the time of a resize
-        if self._moving or not self._is_settled:
-            addresses = list(map(_address_of, self._moving_tensors))
-            settled = self._is_settled and addresses == self._addresses
-            if not settled and not self._take_addresses(addresses):
-                return False
+        if not (self._is_settled and self._have_stayed()) and not self._take_addresses():
+            return False
         if status := self._setup():
             raise self._error("xnn_setup_runtime_v2", status)
+        if known is not None and self._is_settled and not known.steps:
+            known.steps = self._steps_of(known)
         runtime.user = self
         return True
 
+    def _steps_of(self, known: KnownSizes) -> Sequence[Callable[[], int | None]]:
+        """Return what prepares the call for its current sizes; nothing if results may move."""
+        steps: list[Callable[[], int | None]] = []
+        for _, _, sizes, take in self._resized:
+            *given, _ = cast("Any", take).args
+            steps.append(partial(cast("Any", take).func, *given, type(sizes)(*sizes)))
+        steps.append(self._reshape)
+        for end, _, held in known.results:
+            if held is None:
+                return ()
+            steps.append(partial(_set_data, end.tensor, held))
+        return [*steps, self._setup]
+
+    def _have_stayed(self) -> bool:
+        """Return whether all arguments are at the addresses that were set."""
+        moving = self._moving_tensors
+        return not moving or list(map(_address_of, moving)) == self._addresses
+
     def _take_sizes(self, takers: Sequence[Taker]) -> None:
         """Let the library take the sizes of inputs."""
-        self._given = ()  # until all are taken
         for tensor, order, sizes, take in takers:
             shape = tensor.shape
             if shape:
@@ -188,15 +231,16 @@ class InPlaceCall:
         if status := self._reshape():
             raise self._error("xnn_reshape_runtime", status)
 
-    def _is_prepared(self) -> bool:
-        """Return whether results have their sizes, and arguments the addresses that were set."""
-        for end, sizes, _ in self._results:
+    def _have_sizes(self) -> bool:
+        """Return whether the results have the sizes that were set."""
+        for end, sizes, _ in () if self._now is None else self._now.results:
             if end.tensor.shape != sizes:
                 return False
-        return list(map(_address_of, self._moving_tensors)) == self._addresses
+        return True
 
-    def _take_addresses(self, addresses: list[int]) -> bool:
+    def _take_addresses(self) -> bool:
         """Set the address of each argument; return False for tensors that share memory."""
+        addresses = list(map(_address_of, self._moving_tensors))
         self._is_settled = False
         is_apart = self._are_apart([end.span() for end in self._by_writing])
         exact = [(end.tensor.data_ptr(), end.tensor.nbytes) for end in self._by_writing]
@@ -233,22 +277,24 @@ class InPlaceCall:
         if not self._reshape():  # sizes that kernels refuse are no error until given
             self._setup()
 
-    def _ask(self, given: tuple[torch.Size, ...]) -> Sequence[KnownSize]:
-        """Return the results whose sizes may change, asking the library."""
-        asked = [self._result(end, give) for end, give in self._givers]
-        results = [one for one in asked if not one[0].fixed]
+    def _ask(self, given: tuple[torch.Size, ...]) -> KnownSizes:
+        """Return what is to be known of new sizes, asking the library."""
+        results: list[Result] = []
+        for end, give in self._givers:
+            found = self._result(end, give)
+            if not end.fixed:
+                results.append(found)
         if len(self._known) >= _MOST_SHAPES:
             del self._known[next(iter(self._known))]
-        self._known[given] = results
-        return results
+        known = self._known[given] = KnownSizes(results)
+        return known
 
-    def _result(self, end: CallEnd, give: Prepared) -> KnownSize:
+    def _result(self, end: CallEnd, give: Prepared) -> Result:
         """Give a result its sizes; return what is to be known of them.
 
         Raises: ExecutionError for sizes that the plan does not allow
         """
-        status = give()
-        if status:
+        if status := give():
             raise self._error("xnn_get_external_value_shape", status)
         order, rank = end.slot.dim_order, self._rank.value
         if len(order) != rank:
