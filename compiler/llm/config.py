@@ -17,6 +17,10 @@ from schema.objects.codec import ContentError, from_json
 from schema.recipe.assignments import AssignmentError, parse_path
 
 NANO_GPT = "nano_gpt"
+HERE = "."  # no folder of its own
+WEIGHT_FILES = ("foundation_weights_file", "lora_weights_file")
+_FILE_NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
+_MOST_ENTRIES = 100_000  # of a configuration; aliases of YAML can name each other
 _NEXT_SETTING = re.compile(r",(?=\s*\w+(?:\.\w+)+=)")
 
 
@@ -91,11 +95,17 @@ class ModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class ExportConfig:
-    """Lengths and files."""
+    """Lengths and files.
+
+    Attributes:
+        output_dir: folder of the export where the command line names none
+        foundation_weights_file: name of a ``.ptd`` in that folder
+        lora_weights_file: likewise
+    """
 
     max_seq_length: int = 128
     max_context_length: int = 128
-    output_dir: str = "."
+    output_dir: str = HERE
     output_name: str | None = None
     so_library: str | None = None
     export_only: bool = False
@@ -108,6 +118,8 @@ class DebugConfig:
     """Further output files.
 
     Attributes:
+        profile_memory: ``memory_profile.json`` in the folder of the export, a Chrome trace of what
+            is live at each instruction; one for each method where there are several
         profile_path: a page with the stages of the export as a flame graph, and its delegation
         verbose: that page in the folder of the export, and delegation by operator on the terminal
     """
@@ -172,8 +184,8 @@ class LlmConfig:
 
         Raises: LlmConfigError
         """
-        for path, sentence in _problems(self):
-            raise LlmConfigError(f"{path}: {sentence}")
+        if found := [f"{path}: {sentence}" for path, sentence in _problems(self)]:
+            raise LlmConfigError("; ".join(found))
 
 
 def read_config(path: str | Path, settings: Sequence[str] = ()) -> LlmConfig:
@@ -217,12 +229,31 @@ def config_of(
     for text in settings:
         _set(groups, text, place)
     try:
+        if _expanded(groups, {}) > _MOST_ENTRIES:
+            raise LlmConfigError(f"{place}: more than {_MOST_ENTRIES:,} entries")
         found = from_json(groups, LlmConfig, place, closed=True)
     except ContentError as error:
         raise LlmConfigError(str(error)) from error
     except RecursionError as error:
         raise LlmConfigError(f"{place}: too many levels, or one that contains itself") from error
     return found if folder is None else _placed(found, folder)
+
+
+def _expanded(content: object, known: dict[int, int]) -> int:
+    """Return the number of entries in a YAML value, where each alias counts as what it names.
+
+    Raises: RecursionError for one that contains itself
+    """
+    if isinstance(content, dict):
+        parts = list(cast("dict[object, object]", content).values())
+    elif isinstance(content, list):
+        parts = cast("list[object]", content)
+    else:
+        return 1
+    place = id(cast("object", content))
+    if place not in known:
+        known[place] = 1 + sum(_expanded(one, known) for one in parts)
+    return known[place]
 
 
 def _set(groups: dict[str, Any], text: str, place: str) -> None:
@@ -266,7 +297,11 @@ def _placed(config: LlmConfig, folder: Path) -> LlmConfig:
     )
     several = config.multimethod
     methods = tuple(replace(one, lora_config=lora_at(one.lora_config)) for one in several.methods)
-    return replace(config, base=base, multimethod=replace(several, methods=methods))
+    export = config.export
+    if export.output_dir != HERE:
+        export = replace(export, output_dir=str(folder / export.output_dir))
+    several = replace(several, methods=methods)
+    return replace(config, base=base, export=export, multimethod=several)
 
 
 def adapters_of(config: LlmConfig) -> dict[str, LoraConfig]:
@@ -295,9 +330,24 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
     group = config.quantization.group_size
     if group is not None and group < 1:
         yield "quantization.group_size", f"expected at least 1, found {group}"
+    yield from _file_problems(export)
     yield from _adapter_problems(config)
     yield from _method_problems(config)
     yield from _without_counterpart(config)
+
+
+def _file_problems(export: ExportConfig) -> Iterator[tuple[str, str]]:
+    """Yield names of weight files that are not those of a file in the folder of the export."""
+    names = {name: getattr(export, name) for name in WEIGHT_FILES}
+    for name, given in names.items():
+        if given is not None and not _FILE_NAME.fullmatch(given):
+            words = f"expected the name of a file in the folder of the export, found {given!r:.80}"
+            yield f"export.{name}", words
+    foundation, adapter = (one and one.removesuffix(".ptd") for one in names.values())
+    if foundation and foundation == adapter:
+        yield f"export.{WEIGHT_FILES[1]}", f"expected another file than {WEIGHT_FILES[0]}"
+    if export.output_name is not None:
+        yield "export.output_name", "not supported: the program is model.pte in its folder"
 
 
 def _window_problems(model: ModelConfig) -> Iterator[tuple[str, str]]:
@@ -346,6 +396,9 @@ def _without_counterpart(config: LlmConfig) -> Iterator[tuple[str, str]]:
         default = next(one.default for one in fields(part) if one.name == name)
         if getattr(part, name) != default:
             yield path, "not supported"
+    if config.model.use_shared_embedding:
+        words = "needs torchao's low-bit kernels for Arm (qmode torchao:…), which are not available"
+        yield "model.use_shared_embedding", f"{words}; tied weights are stored once without it"
     yield from unavailable(config.backend)
 
 
@@ -353,14 +406,12 @@ _UNSUPPORTED = (
     "base.use_lora",
     "base.preq_mode",
     "model.expand_rope_table",
-    "model.use_shared_embedding",
     "model.output_prune_map",
     "model.input_prune_map",
     "model.static_quantize_kv_cache",
     "model.use_moe_quantized_op",
     "export.export_only",
     "export.so_library",
-    "debug.profile_memory",
     "quantization.use_spin_quant",
     "quantization.use_qat",
     "quantization.calibration_tasks",

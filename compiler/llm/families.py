@@ -16,7 +16,7 @@ from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_object
 
 Json = Mapping[str, Any]
-_LARGEST = 16 << 20  # bytes of a configuration
+LARGEST_CONFIG = 16 << 20  # bytes of a configuration
 PARAMS = "base.params"
 
 
@@ -207,7 +207,7 @@ def _described(content: Json, place: str) -> Sizes:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        return read_object(path, "a configuration", _LARGEST)
+        return read_object(path, "a configuration", LARGEST_CONFIG)
     except FormatError as error:
         raise FamilyError(str(error)) from error
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,7 +13,7 @@ from torch import nn
 from compiler.llm.attention import CacheOptions
 from compiler.llm.config import NANO_GPT, LlmConfig, LlmConfigError
 from compiler.llm.decoder import Decoder, DecoderSizes
-from compiler.llm.families import sizes_of_folder, sizes_of_params
+from compiler.llm.families import LARGEST_CONFIG, sizes_of_folder, sizes_of_params
 from compiler.llm.lora import add_adapter, read_adapter
 from compiler.llm.nano_gpt import NanoGpt, NanoGptSizes
 from compiler.llm.safetensors import CheckpointError, read_checkpoint
@@ -24,6 +23,8 @@ from compiler.llm.transformers_source import (
     check_options,
     transformers_model,
 )
+from schema.errors import FormatError
+from schema.objects.codec import read_object
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -85,14 +86,11 @@ def _params(config: LlmConfig) -> dict[str, Any]:
     if not isinstance(given, str):
         return given
     try:
-        found: Any = json.loads(Path(given).read_text("utf-8"))
+        return read_object(Path(given), "sizes of a model", LARGEST_CONFIG)
     except FileNotFoundError as error:
         raise LlmConfigError(f"base.params: {given}: file not found") from error
-    except (RecursionError, ValueError) as error:
-        raise LlmConfigError(f"base.params: {given}: not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise LlmConfigError(f"base.params: {given}: expected an object with the sizes")
-    return cast("dict[str, Any]", found)
+    except FormatError as error:
+        raise LlmConfigError(f"base.params: {error}") from error
 
 
 def _with_windows(config: LlmConfig, sizes: OwnSizes) -> OwnSizes:
@@ -142,7 +140,13 @@ def build_model(config: LlmConfig) -> BuiltModel:
     untyped: Any = torch
     with untyped.random.fork_rng(devices=[]):
         untyped.manual_seed(config.base.seed)
-        module = _module(config, sizes, cache, weights)
+        try:
+            module = _module(config, sizes, cache, weights)
+        except RuntimeError as error:
+            if "allocate" not in str(error):
+                raise
+            words = f"weights and a cache of {cache.length:,} positions need more memory"
+            raise LlmConfigError(f"export.max_context_length: {words} than there is") from error
         if weights is None:
             _initialize(module)
     if weights is not None and not isinstance(sizes, TransformersSizes):

@@ -67,6 +67,8 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
 
     Raises: CheckpointError, OSError
     """
+    if path.exists() and not path.is_file():
+        raise CheckpointError(f"{path}: not a regular file")
     with path.open("rb") as stream:
         head = stream.read(_HEADER_BYTES)
         size = int.from_bytes(head, "little")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -14,6 +15,7 @@ from inspector.cli.job_runs import finished, refused
 from inspector.cli.llm_files import ASKED, config_source, read_source
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import check_recipe
+from inspector.export.memory_trace import memory_trace, planned_steps
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
 from inspector.jobs.guard import AUTO
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from compiler.llm.config import DebugConfig, LlmConfig, QuantizationConfig
 
 PAGE = "export.html"
+MEMORY = "memory_profile.json"
 _DYNAMIC = "dynamic"
 
 
@@ -37,11 +40,18 @@ def run(options: Namespace) -> Answer:
 
     Raises: CommandError
     """
+    from compiler.llm.config import HERE
+
     source = config_source(options)
     options.inputs = [source.path]
-    if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
     config = read_source(source)
+    if options.folder is None and config.export.output_dir != HERE:
+        options.folder = config.export.output_dir
+    if options.folder is None:
+        raise CommandError("where to? -o DIR names the folder, or export.output_dir", USAGE)
+    page = page_path(config.debug, Path(options.folder))
+    if page is not None and config.debug.profile_path and not page.parent.is_dir():
+        raise CommandError(f"debug.profile_path: {page.parent}: folder not found", USAGE)
     job = compile_job(source, config)
     check_recipe(job)
     try:
@@ -53,8 +63,10 @@ def run(options: Namespace) -> Answer:
     progress = Progress(sys.stderr, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     answer = compile_answer(outcome.result, str(options.folder), ())
-    page = page_path(config.debug, Path(options.folder))
-    return answer if page is None else _with_page(answer, page, Path(options.folder))
+    folder = Path(options.folder)
+    if config.debug.profile_memory:
+        answer = _with_memory(answer, folder)
+    return answer if page is None else _with_page(answer, page, folder)
 
 
 def page_path(debug: DebugConfig, folder: Path) -> Path | None:
@@ -62,6 +74,19 @@ def page_path(debug: DebugConfig, folder: Path) -> Path | None:
     if debug.profile_path:
         return Path(debug.profile_path)
     return folder / PAGE if debug.verbose else None
+
+
+def _with_memory(answer: Answer, folder: Path) -> Answer:
+    """Write the memory plan of each method as a Chrome trace; return an answer with their names."""
+    session = load_session([str(folder)])
+    methods = [one for one in session.methods if not one.startswith(ASKED)]
+    lines = list(answer.lines)
+    for method in methods:
+        path = folder / (MEMORY if len(methods) == 1 else f"{method}_{MEMORY}")
+        text = json.dumps(memory_trace(planned_steps(session, method)), indent=1)
+        write_atomically(path, lambda stream, text=text: stream.write(text.encode()))
+        lines.append(f"memory profile: {path}")
+    return replace(answer, lines=lines)
 
 
 def _with_page(answer: Answer, path: Path, folder: Path) -> Answer:

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 ASKED = ("get_", "use_", "enable_")  # begins of methods that a runner asks for a constant
 _RECORD_SUFFIX = ".etrecord"
+_PATHS = (
+    "base.checkpoint",
+    "base.params",
+    "base.tokenizer_path",
+    "base.lora_config.adapter_checkpoint",
+    "base.lora_config.adapter_config",
+    "export.output_dir",
+)
 _DEFAULT = "compiler/llm/configs/nano_gpt.yaml"
 
 
@@ -46,7 +54,8 @@ def config_source(options: Namespace) -> Source:
     Raises: CommandError, OSError
     """
     named = [word for word in options.words if "=" not in word]
-    settings = ",".join(word for word in options.words if "=" in word)
+    given = [word for word in options.words if "=" in word]
+    settings = ",".join(given if named else map(_from_here, given))
     if len(named) > 1:
         raise CommandError(f"one configuration, not {' and '.join(named)}", USAGE)
     path = named[0] if named else str(Path(__file__).parents[2] / _DEFAULT)
@@ -54,6 +63,13 @@ def config_source(options: Namespace) -> Source:
         raise CommandError(f"{path} is not a {' or '.join(LLM_SUFFIXES)} file", USAGE)
     check_there(path)
     return Source(path, settings)
+
+
+def _from_here(setting: str) -> str:
+    """Return a setting of the default configuration; a relative path begins at this folder."""
+    name, _, value = setting.partition("=")
+    is_path = name in _PATHS and value and not value.startswith(("{", "/"))
+    return f"{name}={Path(value).absolute()}" if is_path else setting
 
 
 def read_source(source: Source) -> LlmConfig:

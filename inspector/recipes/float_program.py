@@ -13,6 +13,7 @@ from inspector.recipes.source import Source, SourceKind
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
 
+FLOAT_PROGRAM = "float"  # name of the programs in a record that were quantized, before a method
 # namespaces of quantized operators, and parts of their names: vendors have namespaces of their own
 _QUANTIZED = re.compile(r"(quantized_decomposed|quantized|torchao)\b|.*(quantize|int[48]pack)")
 
@@ -48,6 +49,8 @@ def float_program(session: Session, method: str) -> ProgramSource | str:
     quantized = record is not None and is_quantized(record[0], method)
     if recorded is not None and not quantized:
         return recorded
+    if (kept := _kept(session, method)) is not None:
+        return kept
     unknown = f"no float program of {session.name} is known"
     try:
         recipe = session_recipe(session).recipe
@@ -63,6 +66,15 @@ def float_program(session: Session, method: str) -> ProgramSource | str:
         return f"{unknown}: its source {source} is not on this machine"
     note = f"{source.path} has changed since the compile" if recipe.changed_source() else ""
     return ProgramSource(source, f"the float program {source}", note)
+
+
+def _kept(session: Session, method: str) -> ProgramSource | None:
+    """Return the float program that the record of a quantized one has, None without one."""
+    found = _record(session)
+    if found is None or f"{FLOAT_PROGRAM}/{method}" not in found[0].roles.extra:
+        return None
+    source = Source(found[1], FLOAT_PROGRAM)
+    return ProgramSource(source, f"the float program in the record of {session.name}")
 
 
 def is_quantized(record: RecordFile, method: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._export.verifier import SpecViolationError
+from torch.export import ExportedProgram
 
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
@@ -154,8 +155,10 @@ def compile_into(
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, listener), listener)
     _note_exported(listener, ("export", "load"), source)
+    quantizes = job.quantising.requested
+    floats = source.programs if quantizes else dict[str, ExportedProgram]()
     source = warm.quantize_source(job, source, listener)
-    if job.quantising.requested:
+    if quantizes:
         _note_exported(listener, (QUANTIZE,), source)
     if job.source.kind is SourceKind.LLM:
         from inspector.worker.language_model import mark_files
@@ -172,7 +175,8 @@ def compile_into(
     for text in filter(None, (*noted, kernels_missing(done.program))):
         listener("warning", text=text, file="", line=0)
     with timed_stage(listener, "record"):
-        write_record(done, folder, replace(recipe, job=replace(recipe.job, rules=job.rules)))
+        final = replace(recipe, job=replace(recipe.job, rules=job.rules))
+        write_record(done, folder, final, floats)
     if listener.tables is not None:
         log = replace(listener.tables.log, program_sha256=sha256_of(str(folder / PROGRAM)))
         written = json.dumps(log.content(), ensure_ascii=False, separators=(",", ":"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,7 +87,9 @@ def _lowered_like(program: ExportedProgram, edge: FlatGraph) -> ExportedProgram:
     names = {op: str(op.name()).partition(".")[0] for op in table}  # without overload
     rules = {op: rule for op, rule in table.items() if names[op] not in kept}
     untyped: Any = program
-    return untyped.run_decompositions(rules)
+    with warnings.catch_warnings():  # torch copies one of its own deprecated classes
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+        return untyped.run_decompositions(rules)
 
 
 def _has_other_weights(

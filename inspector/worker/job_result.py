@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
+from torch.export import ExportedProgram
 
 from compiler.pipeline.edge_manager import EdgeProgramManager, ExecutorchProgramManager
 from inspector.files.mapped import map_file
 from inspector.jobs.guard import GuardReport
 from inspector.memory.plan import plan_memory
 from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob, reported_options
+from inspector.recipes.float_program import FLOAT_PROGRAM
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.worker.lowering import verdict_counts
 from schema.objects.atomic_file import write_atomically
 from schema.program import decode
 from schema.version import __version__
+
+# bytes of the weights of float programs in a record; larger ones are made again by the recipe
+LARGEST_FLOATS = 64 << 20
 
 
 class RecordNotWrittenError(Exception):
@@ -55,18 +60,34 @@ def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
         raise _not_written("the files of constants", error) from error
 
 
-def write_record(built: JobResult, folder: Path, recipe: Recipe) -> None:
+def write_record(
+    built: JobResult, folder: Path, recipe: Recipe, floats: Mapping[str, ExportedProgram]
+) -> None:
     """Write the record of a program, and its recipe.
+
+    Args:
+        built: the program
+        folder: for the files
+        recipe: that it was made by
+        floats: programs before they were quantized, by method; kept in the record if small
 
     Raises: NotWrittenError
     """
     text = recipe.text.encode()
     record = built.program.get_etrecord()
+    if sum(map(_weight_bytes, floats.values())) <= LARGEST_FLOATS:
+        kept = {f"{FLOAT_PROGRAM}/{method}": program for method, program in floats.items()}
+        record.graph_map = {**(record.graph_map or {}), **kept}
     record.update_recipe(text)
     if built.guard is not None and built.guard.refusals:
         record.update_refusals(built.guard.refusals)
     save(folder / RECORD, record.write_to_file)
     save(folder / RECIPE, lambda stream: stream.write(text))
+
+
+def _weight_bytes(program: ExportedProgram) -> int:
+    held: list[Any] = [*program.state_dict.values(), *program.constants.values()]
+    return sum(one.nbytes for one in held if isinstance(one, torch.Tensor))
 
 
 def save(path: Path, write: Callable[[IO[bytes]], object]) -> None:

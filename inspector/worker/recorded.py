@@ -56,6 +56,24 @@ def recorded_programs(
     return {name: _program(record, name) for name in methods or names}
 
 
+def further_program(path: str, name: str) -> ExportedProgram:
+    """Return a further program of an ETRecord.
+
+    Args:
+        path: of the record
+        name: of the program, as ``float/forward``
+
+    Raises: FormatError, OSError for an invalid record; RebuildError; KeyError listing the names
+    """
+    record = etrecord.decode(open_bytes(path), file=path)
+    if name not in record.roles.extra:
+        known = ", ".join(record.roles.extra) or "none"
+        raise KeyError(f"unknown program {name!r}; available: {known}")
+    program = rebuilt(record, name)
+    adopt_dim_order(program)
+    return program
+
+
 def _program(record: RecordFile, method: str) -> ExportedProgram:
     roles = record.roles
     member = roles.exported if method == FORWARD and roles.exported else roles.edge[method]

@@ -22,7 +22,7 @@ def source_program(source: Source, method: str, notify: Say) -> ExportedProgram:
     """
     from inspector.worker.compile_job import export_of_file
     from inspector.worker.quantize import load_operators
-    from inspector.worker.recorded import recorded_programs
+    from inspector.worker.recorded import further_program, recorded_programs
 
     if source.kind is SourceKind.PYTHON:
         return exported(source.path, source.function, (method,), notify).programs[method]
@@ -39,6 +39,8 @@ def source_program(source: Source, method: str, notify: Say) -> ExportedProgram:
         notify("warning", text=text, file=source.path, line=0)
 
     try:
+        if source.function:  # further programs of a record have a name before the method
+            return further_program(source.path, f"{source.function}/{method}")
         return recorded_programs(source.path, (method,), warn)[method]
     except KeyError as error:
         raise AnswerError(f"{source.path}: {error.args[0]}") from error

@@ -55,7 +55,11 @@ def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
     if size > most:
         raise FormatError(what, f"{size:,} bytes, more than {most:,}", file=str(path))
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+        if len(data) > most:  # of a device, whose size is unknown
+            raise FormatError(what, f"more than {most:,} bytes", file=str(path))
+        text = data.decode("utf-8")
         content: Any = json.loads(text)
         if "\\u" in text:  # half of a surrogate pair is no character: no stream takes it
             json.dumps(content, ensure_ascii=False).encode("utf-8")

@@ -26,6 +26,9 @@ from compiler.quantize.weights import WeightModes, quantize_weights
 from runtime import Runtime
 from tests.llm.configs import CACHE, CASES, PROMPT, config, generated
 
+ALIASES: list[Any] = ["x"]  # as aliases of a YAML file: each level names the one below ten times
+for _level in range(9):
+    ALIASES = [ALIASES] * 10
 pytestmark = pytest.mark.slow
 
 
@@ -101,6 +104,21 @@ def test_constant_methods_answer_a_runner() -> None:
         ({"model": {**CACHE, "use_attention_sink": "4,0"}}, "model.use_attention_sink: expected a"),
         ({"model": {**CACHE, "local_global_attention": []}}, "model.local_global_attention: expe"),
         ({"model": {**CACHE, "local_global_attention": [-1]}}, "model.local_global_attention: ex"),
+        ({"export": {"foundation_weights_file": "../x"}}, "export.foundation_weights_file: expec"),
+        ({"export": {"lora_weights_file": "/tmp/x.ptd"}}, "export.lora_weights_file: expected the"),
+        ({"export": {"foundation_weights_file": "."}}, "export.foundation_weights_file: expec"),
+        ({"export": {"foundation_weights_file": "a\\b"}}, "export.foundation_weights_file: exp"),
+        (
+            {"export": {"foundation_weights_file": "a", "lora_weights_file": "a.ptd"}},
+            "export.lora_weights_file: expected another file than foundation_weights_file",
+        ),
+        ({"base": {"metadata": {"x": ALIASES}}}, "config: more than 100,000 entries"),
+        ({"export": {"output_name": "x.pte"}}, "export.output_name: not supported"),
+        ({"model": {"use_shared_embedding": True}}, "model.use_shared_embedding: needs torchao's"),
+        (
+            {"model": {"quantize_kv_cache": True}, "quantization": {"use_qat": True}},
+            "needs model.use_kv_cache: true; quantization.use_qat: not supported",
+        ),
         ({"quantization": {"group_size": 0}}, "quantization.group_size: expected at least 1"),
         ({"multimethod": {"methods": [{"method_name": ""}]}}, "multimethod.methods[0].method_name"),
         (
@@ -135,7 +153,7 @@ def test_settings_in_one_text_are_split_between_names() -> None:
 def test_sizes_that_are_missing_or_unknown_are_named() -> None:
     with pytest.raises(FamilyError, match="unknown widht; available: dim"):
         export_llm(config("llama3", widht=3))
-    with pytest.raises(FamilyError, match=r"base\.model_class: unknown 'gpt9'"):
+    with pytest.raises(FamilyError, match=r"base\.model_class: unknown model_type 'gpt9'"):
         export_llm(config("gpt9"))
     with pytest.raises(FamilyError, match=r"base\.params: dim is missing"):
         export_llm(config_of({"base": {"model_class": "llama3", "params": {"n_layers": 1}}}))

@@ -156,7 +156,6 @@ def test_a_plan_of_an_export_bounds_shorter_lengths_only(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "setting",
     [
-        "debug.profile_memory=true",
         "export.export_only=true",
         "model.expand_rope_table=true",
     ],
@@ -171,16 +170,30 @@ def test_settings_without_effect_are_refused(setting: str, tmp_path: Path) -> No
 def test_errors_are_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text("model: {kv: true}\n")
+    out, here = tmp_path / "o", Path("x").absolute()
     for words, sentence in (
         (("export", path, "-o", tmp_path / "out"), "model: unknown kv; available:"),
-        (("export", path), "where to?"),
+        (("export",), "where to?"),
         (("export", "model.txt", "-o", tmp_path / "out"), "is not a .yaml or .yml file"),
         (("export", "quantization.qmode=3w", "-o", tmp_path / "out"), "quantization.qmode: unkn"),
         (("run",), "which model?"),
+        (
+            ("export", "base.checkpoint=x", "-o", out),
+            f"base.checkpoint: {here}: f",
+        ),
+        (
+            ("export", "base.params=/dev/zero", "-o", out),
+            "base.params: /dev/zero: expected sizes",
+        ),
+        (
+            ("export", f"debug.profile_path={tmp_path}/x/a", "-o", out),
+            "debug.profile_path: /",
+        ),
     ):
         found = run("llm", *map(str, words))
-        assert found.code == 2, found
+        assert found.code, found
         assert sentence in found.err
+        assert "Traceback" not in found.err
 
 
 def test_a_page_shows_time_and_delegation_of_an_export(tmp_path: Path) -> None:
@@ -192,7 +205,13 @@ def test_a_page_shows_time_and_delegation_of_an_export(tmp_path: Path) -> None:
     more = {"multimethod": {"methods": methods}, "export": LENGTHS}
     path.write_text(yaml.safe_dump({**CONFIGS["llama"], **more}))
     page = tmp_path / "flame.html"
-    report = _data("export", path, f"debug.profile_path={page}", "-o", out)
+    profiles = [out / f"{one['method_name']}_memory_profile.json" for one in methods]
+    report = _data(
+        "export", path, f"debug.profile_path={page}", "debug.profile_memory=true", "-o", out
+    )
+    for profile in profiles:
+        events = json.loads(profile.read_text())["traceEvents"]
+        assert any("kv_cache" in one["name"] for one in events)
     assert sorted(tmp_path.rglob("*.html")) == [page]
     text = page.read_text("utf-8")
     drawn = re.findall(r"<title>(\w[\w ]*): [^<]*</title>", text)

@@ -1,17 +1,18 @@
-"""Memory plans as Chrome traces: a thread a step, a bar a live tensor, bytes in place of time."""
+"""Memory plans as Chrome traces, of files and of live program managers."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from inspector.compat.devtools import memory_trace_plan as plan
 from inspector.compat.devtools.fx_nodes import Fx, innermost_module, is_memory, tensor_specs
-from inspector.compat.devtools.memory_trace_plan import Allocation
+from inspector.compat.devtools.opening import open_program
+from inspector.export.memory_trace import Allocation, memory_trace, planned_steps
 from inspector.files.session import Session
+from schema.bundled import BundledFile
 from schema.program import ProgramFile
 
 _NO_PLAN = "Executorch program does not have memory planning."
@@ -44,23 +45,15 @@ def generate_memory_trace(
         OSError: the file cannot be written
     """
     steps = _steps(executorch_program_manager, method_name)
-    events = [
-        _event(
-            step,
-            start if not enable_memory_offsets else allocation.offset,
-            allocation,
-            not ommit_metadata,
-        )
-        for step, allocations in enumerate(steps)
-        for start, allocation in _stacked(allocations)
-    ]
-    text = json.dumps({"traceEvents": events}, indent=2)
+    trace = memory_trace(steps, offsets=enable_memory_offsets, metadata=not ommit_metadata)
+    text = json.dumps(trace, indent=2)
     Path(chrome_trace_filename).write_bytes(text.encode("ascii"))
 
 
 def _steps(source: object, method: str) -> Sequence[Sequence[Allocation]]:
     if isinstance(source, (str, os.PathLike, ProgramFile, Session)):
-        steps = plan.steps(cast("str | ProgramFile | Session", source), method)
+        given = cast("str | ProgramFile | Session", source)
+        steps = planned_steps(given if isinstance(given, Session) else _session(given), method)
         if not any(steps):
             raise ValueError(_NO_PLAN)
         return steps
@@ -74,6 +67,13 @@ def _steps(source: object, method: str) -> Sequence[Sequence[Allocation]]:
     if not any(is_memory(node, "alloc") for node in graph.nodes):
         raise ValueError(_NO_PLAN)
     return _graph_steps(graph)
+
+
+def _session(source: str | os.PathLike[str] | ProgramFile) -> Session:
+    file = open_program(source)
+    assert file is not None
+    assert isinstance(file.artifact, (ProgramFile, BundledFile))
+    return Session(file.path, (file,))
 
 
 def _graph_steps(graph: Fx) -> list[list[Allocation]]:
@@ -113,32 +113,3 @@ def _nbytes(spec: Fx) -> int:
     for size in spec.shape:
         count *= size
     return int(count * spec.dtype.itemsize)
-
-
-def _stacked(allocations: Iterable[Allocation]) -> Iterator[tuple[int, Allocation]]:
-    start = 0
-    for allocation in allocations:
-        yield start, allocation
-        start += allocation.nbytes
-
-
-def _event(step: int, start: int, allocation: Allocation, with_metadata: bool) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    if with_metadata:
-        facts = {
-            "op_name": allocation.operator,
-            "Memory ID": allocation.memory_id,
-            "fqn": allocation.module,
-            "source": allocation.source,
-            "bytes": allocation.nbytes,
-        }
-    return {
-        "name": allocation.name,
-        "cat": "memory_allocation",
-        "ph": "X",
-        "ts": start,
-        "dur": allocation.nbytes,
-        "pid": int(allocation.memory_id),
-        "tid": step,
-        "args": facts,
-    }

@@ -1,18 +1,15 @@
-"""The memory plan of a program file, step by step; a step is an instruction."""
+"""Memory plans as Chrome traces: a thread a step, a bar a live tensor, bytes in place of time."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from inspector.compat.devtools.opening import open_program
 from inspector.files.session import Session
 from inspector.join.node_index import base_operator
 from inspector.memory.plan import Arena, PlannedValue, analyse_memory
 from inspector.profile.join_index import JoinIndex, join_index
-from schema.bundled import BundledFile
-from schema.program import ProgramFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +35,13 @@ class Allocation:
     source: str = "None"
 
 
-def steps(
-    source: str | os.PathLike[str] | ProgramFile | Session, method: str
-) -> list[list[Allocation]]:
+def planned_steps(session: Session, method: str) -> list[list[Allocation]]:
     """Return the live tensors at each instruction; those that share storage are one.
 
-    Raises: ValueError for a session without a program; KeyError for an unknown method;
-        FormatError, OSError
+    A step is an instruction.
+
+    Raises: ValueError for a session without a program; KeyError for an unknown method
     """
-    session = source if isinstance(source, Session) else _session(source)
     program = session.program
     if program is None:
         raise ValueError("the session has no program, and so no memory plan")
@@ -64,11 +59,54 @@ def steps(
     return live
 
 
-def _session(source: str | os.PathLike[str] | ProgramFile) -> Session:
-    file = open_program(source)
-    assert file is not None
-    assert isinstance(file.artifact, (ProgramFile, BundledFile))
-    return Session(file.path, (file,))
+def memory_trace(
+    steps: Sequence[Sequence[Allocation]], *, offsets: bool = False, metadata: bool = True
+) -> dict[str, Any]:
+    """Return a trace that chrome://tracing and Perfetto show.
+
+    pid is the arena, tid the step, the bar's start the offset (or the bytes before it) and its
+    length the bytes of the tensor.
+
+    Args:
+        steps: live tensors at each
+        offsets: place bars at their offset; else one behind the other
+        metadata: operator, module, source and bytes of each
+    """
+    events = [
+        _event(step, allocation.offset if offsets else start, allocation, metadata)
+        for step, allocations in enumerate(steps)
+        for start, allocation in _stacked(allocations)
+    ]
+    return {"traceEvents": events}
+
+
+def _stacked(allocations: Iterable[Allocation]) -> Iterator[tuple[int, Allocation]]:
+    start = 0
+    for allocation in allocations:
+        yield start, allocation
+        start += allocation.nbytes
+
+
+def _event(step: int, start: int, allocation: Allocation, with_metadata: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if with_metadata:
+        facts = {
+            "op_name": allocation.operator,
+            "Memory ID": allocation.memory_id,
+            "fqn": allocation.module,
+            "source": allocation.source,
+            "bytes": allocation.nbytes,
+        }
+    return {
+        "name": allocation.name,
+        "cat": "memory_allocation",
+        "ph": "X",
+        "ts": start,
+        "dur": allocation.nbytes,
+        "pid": int(allocation.memory_id),
+        "tid": step,
+        "args": facts,
+    }
 
 
 def _storages(arena: Arena) -> Iterable[list[PlannedValue]]:
