@@ -87,6 +87,8 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
             known = ", ".join(TOKENIZER_FILES)
             raise TokenizerError(f"{place}: no tokenizer; expected one of {known}")
         place = found[0]
+    if place.exists() and not place.is_file():
+        raise TokenizerError(f"{place}: not a regular file")
     data = place.read_bytes()
     head = data[:_HEAD]
     if head.lstrip()[:1] == b"{":

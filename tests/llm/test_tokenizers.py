@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,9 @@ def test_messages_go_through_the_template(tmp_path: Path) -> None:
         chat_prompt("{{ ''.__class__.__mro__ }}{{ x.y.z }}", tokens, messages)
     with pytest.raises(ChatError, match="neither"):
         chat_template(tmp_path / "none")
+
+
+def test_a_pipe_is_not_read_for_a_tokenizer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tokenizer.json")
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a regular file"):
+        load_tokenizer(tmp_path / "tokenizer.json")
