@@ -43,16 +43,17 @@ def ratios_table(found: Comparison, sessions: Sequence[Session], units: Units = 
         )
         for row in found.operators
     ]
-    whole = tuple(_sum(column) for column in zip(*(ms for _, ms, _ in rows), strict=True))
-    rows.insert(0, (WHOLE, whole, (0.0,) * len(whole)))
+    if rows:
+        whole = tuple(_sum(column) for column in zip(*(ms for _, ms, _ in rows), strict=True))
+        rows.insert(0, (WHOLE, whole, (0.0,) * len(whole)))
     fields = [RowField("operator", mono=True)]
     fields += [RowField(title, Quantity.TIME) for title in titles]
     fields += [RowField(f"{title} / {titles[0]}", Quantity.PLAIN) for title in titles[1:]]
     cells = [(name, *map(_ns, ms), *_ratios(ms, ticks)) for name, ms, ticks in rows]
-    table = row_table(fields, cells if found.operators else [], "operators", units=units)
+    table = row_table(fields, cells, "operators", units=units)
     steps = np.array([ticks for _, _, ticks in rows], np.float64)
     columns = list(table.columns)
-    for place in range(len(titles)) if found.operators else ():
+    for place in range(len(titles)) if rows else ():
         columns[place + 1] = replace(columns[place + 1], least=steps[:, place])
     return replace(table, columns=tuple(columns))
 

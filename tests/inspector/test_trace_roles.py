@@ -76,6 +76,11 @@ def test_times_of_logged_runs_alone_are_shown_with_a_tag(traces: Path) -> None:
     assert session.times_with_values
     assert VALUES_LOGGED in analyse_profile(session).tags
     assert findings(session)[0].text == TIMES_WITH_VALUES
+    given = [NET / "model.pte", *(traces / name for name in files)]
+    answer = run("table", "operators", *given, "--format", "json")
+    assert VALUES_LOGGED in valid(answer, "table")["data"]["tags"]
+    assert "times: values logged, ns assumed" in run("table", "operators", *given).out
+    assert "values logged" not in run("table", "memory", *given).out
 
 
 def test_times_of_logged_runs_are_hatched_without_shares_wherever_they_are_drawn(
