@@ -14,6 +14,8 @@ from compiler.errors import CompileError
 
 _HEADER_BYTES = 8
 _MOST = 100 << 20  # of a header, as the format demands
+_MOST_DIMENSIONS = 64  # that torch takes
+_MOST_BYTES = 1 << 60
 _INDEX = "model.safetensors.index.json"
 _DTYPES = {
     "F64": torch.float64,
@@ -91,22 +93,32 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
     }
 
 
+def _whole(value: object) -> int:
+    """Return an integer of a header.
+
+    Raises: ValueError for anything else
+    """
+    if type(value) is not int or not -1 <= value < _MOST_BYTES:
+        raise ValueError(value)
+    return value
+
+
 def _tensor(
     path: Path, name: str, entry: Mapping[str, Any], data: mmap.mmap, limits: tuple[int, int]
 ) -> torch.Tensor:
     try:
-        dtype, shape = _DTYPES[entry["dtype"]], [int(one) for one in entry["shape"]]
-        begin, end = (int(one) + limits[0] for one in entry["data_offsets"])
+        dtype, shape = _DTYPES[entry["dtype"]], [_whole(one) for one in entry["shape"]]
+        begin, end = (_whole(one) + limits[0] for one in entry["data_offsets"])
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: {name}: unreadable entry {entry!r:.100}") from error
     count = 1
     for one in shape:
         count *= one
     fits = limits[0] <= begin <= end <= limits[1] and end - begin == count * dtype.itemsize
-    if not fits or min(shape, default=0) < 0:
-        raise CheckpointError(f"{path}: {name}: shape {shape} does not fit its bytes")
+    if not fits or min(shape, default=0) < 0 or len(shape) > _MOST_DIMENSIONS:
+        raise CheckpointError(f"{path}: {name}: shape {shape!s:.80} does not fit its bytes")
     if not count:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(0, dtype=dtype).as_strided(shape, [0] * len(shape))
     untyped: Any = torch
     return untyped.frombuffer(data, dtype=dtype, count=count, offset=begin).reshape(shape)
 

@@ -210,6 +210,30 @@ def test_a_safetensors_file_is_read_without_unpickling(tmp_path: Path) -> None:
             read_safetensors(path)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"dtype": "F32", "shape": [-1, -1], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": [1099511627776, 1099511627776], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": ["1"], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": [Infinity], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": [0, 4611686018427387904], "data_offsets": [0, 0]}',
+        '{{"dtype": "F32", "shape": [{}], "data_offsets": [0, 4]}}'.format(", ".join("1" * 99)),
+        '{"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}',
+        '{"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}',
+        '{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}',
+        "null",
+    ],
+)
+def test_a_hostile_header_of_safetensors_is_one_sentence(tmp_path: Path, entry: str) -> None:
+    path = tmp_path / "a.safetensors"
+    header = f'{{"a": {entry}}}'.encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(CheckpointError, match=r"a\.safetensors: a: "):
+        read_safetensors(path)
+
+
 @pytest.mark.parametrize("word", ["8da4w:group=32", "8da8w", "4w", "int8"])
 @pytest.mark.parametrize("family", ["nano_gpt", "llama3"])
 def test_quantized_weights_stay_close_to_the_float_program(word: str, family: str) -> None:
