@@ -12,13 +12,20 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
+from devtools_app.sessions.notices import (
+    LOCATE,
+    files_lost,
+    files_not_found,
+    opened_beside,
+    unit_question,
+)
 from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
 from devtools_app.sessions.rereading import Patience, kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
 from devtools_app.state.panel_layout import PanelLayouts
 from devtools_app.state.relocation import missing_paths, relocated, session_paths
-from devtools_app.state.requests import ChooseTicks, LocateFiles, Notice, OpenAlone, Reload
+from devtools_app.state.requests import Notice, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -249,7 +256,7 @@ class SessionController(QObject):
             if issues:
                 kept = kept_session(one.session, issues)
                 self._store.put(replace_session(self._store.state, one.id, kept))
-                self.noticed.emit(_loss(one.id, issues, ("Reload", Reload(one.id))))
+                self.noticed.emit(files_lost(one.id, issues, ("Reload", Reload(one.id))))
 
     def _reload_due(self) -> None:
         due, self._due = tuple(sorted(self._due)), set()
@@ -303,7 +310,7 @@ class SessionController(QObject):
             return
         if workspace == last.workspace:
             text = "None of the files was found there, or several that are equally likely."
-            self.noticed.emit(Notice(text, "warning", offers=(_LOCATE,)))
+            self.noticed.emit(Notice(text, "warning", offers=(LOCATE,)))
             return
         opened = frozenset(last.names)
         self._restore(replace(last, workspace=workspace, names=dict(last.names), opened=opened))
@@ -384,7 +391,7 @@ class SessionController(QObject):
             return state
         if lost:
             offer = ("Show the remaining files", Reload(one.id, partial=True))
-            self._losses[one.id] = _loss(
+            self._losses[one.id] = files_lost(
                 one.id, lost, offer if result.session is not None else None
             )
             return replace_session(state, one.id, kept_session(one.session, lost))
@@ -416,7 +423,7 @@ class SessionController(QObject):
             self.noticed.emit(loss)
         lost = missing_paths(session_paths(self._absent)) if restoring is not None else ()
         if lost:
-            self.noticed.emit(_not_found(lost, failed))
+            self.noticed.emit(files_not_found(lost, failed))
         elif failed:
             sentences = "\n".join(result.error for result in failed)
             self.noticed.emit(Notice(sentences, "error"))
@@ -433,39 +440,14 @@ class SessionController(QObject):
         if any(Path(path).is_relative_to(SAMPLE) for path in result.paths):
             return
         if unit_assumed(session):
-            shown = self._store.state.current
-            offers = tuple((unit, ChooseTicks(shown, unit)) for unit in _UNITS)
-            self.noticed.emit(Notice(_ASSUMED, offers=offers, session=shown, until_read=True))
+            self.noticed.emit(unit_question(self._store.state.current))
 
     def _report_pairing(self, result: Loaded) -> None:
-        beside = [path for path in result.paths if path not in result.target.paths]
-        if not beside:
+        found = opened_beside(result)
+        if found is None:
             self._ask_unit(result)
-            return
-        names = ", ".join(Path(path).name for path in beside)
-        chosen = result.target.paths[0]
-        text = f"Opened together with {names}, found beside {Path(chosen).name}."
-        self.noticed.emit(Notice(text, offers=(("Only this file", OpenAlone(chosen)),)))
-
-
-_NAMED = 3  # files
-_LOCATE = ("Locate folder…", LocateFiles())
-_UNITS = ("ns", "us", "ms", "cycles")
-_ASSUMED = (
-    "The trace does not name the unit of its ticks; ns is assumed. What did its runtime count?"
-)
-
-
-def _not_found(lost: tuple[str, ...], failed: list[Loaded]) -> Notice:
-    """Return the question for the folder of the files of a workspace that were not found."""
-    names = ", ".join(Path(path).name for path in lost[:_NAMED])
-    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-    text = (
-        f"Files of the workspace were not found: {names}{more}. All that are below the folder you"
-        " locate are opened; sessions without their files stay in the workspace."
-    )
-    others = [one.error for one in failed if not missing_paths(one.target.paths)]
-    return Notice("\n".join((text, *others)), "warning", "\n".join(lost), (_LOCATE,))
+        else:
+            self.noticed.emit(found)
 
 
 def _are_values(paths: tuple[str, ...]) -> bool:
@@ -481,13 +463,3 @@ def _coloured(state: State, before: int, session: Session) -> State:
 
     names = data_overlays(session)[before:]
     return replace(state, overlay=names[0][0]) if names else state
-
-
-def _loss(session: str, lost: tuple[Issue, ...], offer: tuple[str, Reload] | None) -> Notice:
-    """Return the message for files that could not be reloaded."""
-    issue = lost[0]
-    more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
-    details = "\n".join(f"{one.where}: {one.message}" for one in lost)
-    text = f"{Path(issue.where).name}: {issue.message}.{more}"
-    offers = () if offer is None else (offer,)
-    return Notice(text, "warning", details, offers, session=session, until_read=True)
