@@ -44,7 +44,7 @@ from devtools_app.state.workspace import (
     workspace_of,
 )
 from inspector.files.workspace_file import is_workspace
-from schema.errors import FormatError, Issue
+from schema.errors import FormatError
 from schema.files.vendor_models import is_vendor_model
 from schema.objects.identity_cache import clear as forget_derived
 
