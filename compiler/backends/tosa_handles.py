@@ -48,6 +48,10 @@ class WrittenTosa:
     handles: Handles = field(default_factory=dict[str, tuple[int, ...]])
     graph: bytes = b""
 
+    def calls(self) -> Mapping[str, Any]:
+        """Return nothing: a node is several operators, in another layout."""
+        return {}
+
     def of_payload(self, backend_id: str, data: bytes) -> Handles | None:
         """Return the debug handles by name of a payload's operators, None where none is known."""
         if not self.graph or not self.handles:

@@ -150,8 +150,8 @@ def settle(module: Any, before: NodesBefore) -> list[tuple[Any, tuple[int, ...]]
             continue
         named = (before.handles.get(name) for name in node.meta.pop(_REPLACED, ()))
         handles = tuple(dict.fromkeys(one for one in named if isinstance(one, int)))
-        form, values = _form(node), node.meta.pop(_VALUES, ())
-        name = next((one for one in reversed(values) if before.forms.get(one) == form), "")
+        name = _value_of(node, before)
+        node.meta.pop(_VALUES, None)
         if name and name not in claimed:  # one that follows it, as a permutation, is another value
             claimed.add(name)
             node.meta[_NODE] = name
@@ -159,6 +159,25 @@ def settle(module: Any, before: NodesBefore) -> list[tuple[Any, tuple[int, ...]]
             node.meta[HANDLE] = handles[0] if len(handles) == 1 else handles
         found.append((node, handles))
     return found
+
+
+def represented(node: Any, before: NodesBefore) -> tuple[str, ...]:  # noqa: ANN401
+    """Return the nodes that a call stands for, in graph order, the last of which has its value.
+
+    Empty where none is known to have its value.
+    """
+    name = _value_of(node, before)
+    if not name:
+        return ()
+    replaced = {*(node.meta.get(_REPLACED) or ()), name}
+    ordered = [one for one in before.forms if one in replaced]
+    return tuple(ordered[: ordered.index(name) + 1])
+
+
+def _value_of(node: Any, before: NodesBefore) -> str:  # noqa: ANN401
+    """Return the node whose value a call has, empty if none is known."""
+    form = _form(node)
+    return next((one for one in reversed(_values(node)) if before.forms.get(one) == form), "")
 
 
 def recorded_nodes(module: Any) -> dict[int, str]:  # noqa: ANN401 - a graph module

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -25,10 +24,8 @@ from compiler.interface.backend import (
     PreprocessResult,
     find_backend,
 )
-from compiler.interface.inherited_handles import HandlesBefore, inheriting
 from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
-from schema.backends import resolve
-from schema.vendors.table import vendors_of
+from compiler.interface.vendor_joins import following_vendor
 
 _HOME = "executorch.exir."
 _BACKENDS = f"{_HOME}backend.backend_details"
@@ -155,15 +152,12 @@ class _Foreign:
         self, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec]
     ) -> Any:  # noqa: ANN401 - whatever it returned is checked later
         """Return the result of the backend for a program."""
-        before = HandlesBefore(edge_program)
-        with inheriting(), _joining(self.__name__) as written:
+        with following_vendor(self.__name__, edge_program) as joins:
             found = self.backend.preprocess(edge_program, _foreign_specs(compile_specs))
         result = _own_result(found)
         if isinstance(result, PreprocessResult):
-            handles = result.debug_handle_map
-            if handles is None and written is not None:
-                handles = written.of_payload(self.__name__, result.processed_bytes)
-            result.debug_handle_map = before.completed(handles, self.__name__)
+            made, handles = result.processed_bytes, result.debug_handle_map
+            result.debug_handle_map, result.origins = joins.of(made, handles)
         return result
 
     def _all_methods(
@@ -180,15 +174,6 @@ class _Foreign:
             name: [*map(_own_result, cast("list[Any]", each))] if isinstance(each, list) else each
             for name, each in found.items()
         }
-
-
-def _joining(backend_id: str) -> AbstractContextManager[Any]:
-    """Return the context in which a vendor's own identifiers are given true debug handles.
-
-    Where the vendor has no map it yields what has one for the payload.
-    """
-    place = next((one.joins for one in vendors_of(backend_id) if one.joins), "")
-    return resolve(place)() if place else nullcontext()
 
 
 def _foreign_specs(specs: Sequence[CompileSpec]) -> list[Any]:

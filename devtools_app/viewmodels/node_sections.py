@@ -23,7 +23,7 @@ from inspector.roofline.rows import Limits, RooflineRow, rate_text
 from inspector.roofline.work import total
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.method_facts import CALIBRATE
-from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, join_word
 from inspector.tables.selection import Selection, SelectionKind, Units, node_selection
 from inspector.units import (
     Quantity,
@@ -61,7 +61,7 @@ def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
 
 
 def _short_time(row: OperatorRow, units: Units) -> Fact:
-    join = JOIN_WORDS[row.link.grade.value]
+    join = join_word(row.link)
     link = None
     if row.event is not None:
         link = Selection(SelectionKind.EVENT, event=row.event, instruction=row.instruction)
@@ -97,7 +97,7 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
             facts.append(Fact("kernel, mean", text, _exact(row.kernel_ns)))
     if row.passes > 1:
         facts.append(Fact("passes per run", f"{row.passes:,}"))
-    join = JOIN_WORDS[row.link.grade.value]
+    join = join_word(row.link)
     how = "by instruction" if row.kind != "inner" else "inside the delegate"
     facts.append(Fact("matched", how, JOIN_REASONS[join], join, JOIN_TONES.get(join, "muted")))
     return facts

@@ -117,9 +117,11 @@ class BlockLinks:
         self.graph = record_maps.edge_graph(record, method) if record and method else None
         self.handles: Mapping[int, tuple[int, ...]] = {}
         self.delegates: Mapping[int, DelegateMap] = {}
+        self._inside: Mapping[int, Mapping[str, Sequence[str]]] = {}
         if record is not None and method is not None:
             self.handles = record_maps.handles(record, method)
             self.delegates = record_maps.delegates(record, method)
+            self._inside = record_maps.origins(record, method).inside
         self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
         if self.graph is not None:
             self.nodes = nodes_by_handle(self.graph)
@@ -184,10 +186,23 @@ class BlockLinks:
         backend, delegate = self._backend(number)
         entry = self.delegates.get(number)
         handles = entry.handles.get(str(identifier)) if entry is not None else None
+        match = self.payloads.get(event)
+        stood = self._represented(number, str(identifier))
+        if stood:  # more precise than handles, which nodes may share
+            return Link(
+                Grade.DELEGATE_ID,
+                instruction,
+                tuple(dict.fromkeys(one.debug_handle for one in stood if one.debug_handle)),
+                tuple(one.name for one in stood),
+                stood[0].name if len(stood) == 1 else "",
+                match.nodes if match is not None and match.exact else (),
+                backend=backend,
+                delegate=delegate,
+                value_of=match.value_of if match is not None else None,
+            )
         if handles:
             nodes = self._names(handles)
             node = nodes[0] if len(nodes) == 1 else ""
-            match = self.payloads.get(event)
             return Link(
                 Grade.DELEGATE_ID,
                 instruction,
@@ -211,6 +226,12 @@ class BlockLinks:
                 delegate=delegate,
             )
         return self._by_order(event, instruction, backend, delegate)
+
+    def _represented(self, number: int, identifier: str) -> tuple[GraphNode, ...]:
+        """Return the recorded nodes that the compiler noted for an identifier, else nothing."""
+        names = self._inside.get(number, {}).get(identifier, ())
+        found = [self._inner.get(name) for name in names]  # none inside of branches and loops
+        return tuple(node for node in found if node is not None)
 
     def _by_order(
         self, event: int, instruction: int | None, backend: str, delegate: int | None

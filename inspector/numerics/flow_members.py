@@ -7,7 +7,7 @@ that reads the same values, and, of several, the one whose weights have the same
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.files.payloads import delegate_payload
@@ -28,7 +28,11 @@ from schema.program import model as m
 
 _IMAGE_DIMS = 4
 _LOST = 0.8  # share of the listed nodes: a walk that finds fewer has gone wrong
-_PASSING = ("Copy", "Convert", "StaticTranspose", "StaticReshape", "Clamp")
+_PASSING = (
+    *("Copy", "Convert", "StaticTranspose", "StaticReshape", "Clamp"),
+    *("aten.squeeze_copy.dims", "aten.unsqueeze_copy.default", "aten.view_copy.default"),
+    *("aten.clone.default", "dim_order_ops._to_dim_order_copy.default"),
+)
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
 
@@ -193,9 +197,7 @@ class _MemberWalk:
         tensor = tensor_of(self._plan, index)
         return tensor is not None and tensor.data_buffer_idx > 0 and not tensor.allocation_info
 
-    def _inside(
-        self, step: int, node: InsideNode, local: dict[str, Value], held: Collection[str]
-    ) -> None:
+    def _inside(self, step: int, node: InsideNode, local: dict[str, Value], held: set[str]) -> None:
         """Find the recorded node of a payload node, and the values of its results."""
         outputs = [one.value for one in node.values if one.role.startswith("output")]
         given = [one for one in node.values if not one.role.startswith("output")]
@@ -215,6 +217,8 @@ class _MemberWalk:
             candidates if len(known) == len(reads) else [], known, constants
         )
         if chosen is None:
+            if given and not reads:  # a constant that is packed or converted
+                held.update(value.name for value in outputs)
             if kind in _PASSING and known:
                 local.update((value.name, known[0]) for value in outputs)
             return

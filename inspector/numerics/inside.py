@@ -17,6 +17,7 @@ from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.trace.blocks import Block
+from schema.dtypes.scalar_type import scalar_type
 from schema.etdump import DebugTensor
 from schema.payloads.identity import named_node
 
@@ -32,6 +33,7 @@ ABSORBED = "the backend has no step of its own for it: it is in a constant, or i
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
 _QUANTIZED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 _GETITEM = "_operator::getitem"
+_HALVES = ("float16", "bfloat16")
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
 
 
@@ -77,15 +79,12 @@ def inside_outputs(
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
         matched, shared = distinguished(
             nodes,
-            [
-                replace(event, grade=ORDER)
-                if step in join.unsure and event.grade != DELEGATE_ID
-                else event
-                for event in logged.get(step, ())
-            ],
+            [_doubted(one) if step in join.unsure else one for one in logged.get(step, ())],
             partial(by_flow, join.graph, border=borders.get(step, {})),
             partial(is_as_large, join.graph),
         )
+        if step in join.unsure:  # data flow tells nodes apart only among those of the call
+            matched = {name: _doubted(event) for name, event in matched.items()}
         own = _with_fused(join.graph, nodes, matched, logged.get(step, ()))
         why = dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
@@ -97,6 +96,23 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _doubted(event: DelegateEvent) -> DelegateEvent:
+    return event if event.grade == DELEGATE_ID else replace(event, grade=ORDER)
+
+
+def held_dtypes(inside: Sequence[InsideOutput]) -> dict[int, str]:
+    """Return delegate call -> the dtype of half precision that values inside have, if any has.
+
+    What leaves the delegate in another dtype has no more precision.
+    """
+    found: dict[int, str] = {}
+    for one in inside:
+        logged = scalar_type(one.passes[0].scalar_type).name if one.passes else ""
+        if logged in _HALVES:
+            found[one.instruction] = logged
+    return found
 
 
 def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -> dict[str, str]:

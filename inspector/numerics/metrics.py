@@ -57,6 +57,12 @@ class Tolerance:
         return self.absolute + share * largest
 
 
+def coarser(one: str, other: str) -> str:
+    """Return the dtype with the larger tolerance, the first where one of them has none."""
+    known = {one, other} <= _RELATIVE.keys()
+    return max(one, other, key=_RELATIVE.__getitem__) if known else one
+
+
 _NEAR_ZERO = 1e-3  # of the root mean square
 _MOST_ULP = 2.0**53  # of a relative difference of 1, in float64
 

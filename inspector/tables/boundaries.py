@@ -12,7 +12,7 @@ from inspector.graph.model_graph import ModelGraph, ModelNode
 from inspector.join.operator_names import quantizes
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, join_word
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.units import Quantity, exact_text, format_bytes, format_total
 from schema.graph import GraphValue
@@ -166,16 +166,16 @@ def _added(added: Sequence[Inserted]) -> Fact:
 def join_group(session: Session, method: str, delegate: int) -> FactGroup:
     """Return how the events inside a delegate were joined to nodes."""
     rows = operator_rows(session, method).of_delegate(delegate)
-    grades = Counter(row.link.grade.value for row in rows if row.kind == _MEASURED)
+    words = Counter(join_word(row.link) for row in rows if row.kind == _MEASURED)
     facts = [
         Fact(
             "operators inside",
             f"{count:,} joined",
-            JOIN_REASONS[JOIN_WORDS[grade]],
-            JOIN_WORDS[grade],
-            JOIN_TONES.get(JOIN_WORDS[grade], "muted"),
+            JOIN_REASONS[word],
+            word,
+            JOIN_TONES.get(word, "muted"),
         )
-        for grade, count in grades.most_common()
+        for word, count in words.most_common()
     ]
     return FactGroup("Events", tuple(facts))
 

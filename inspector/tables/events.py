@@ -17,11 +17,11 @@ from inspector.profile.methods import analyse_profile
 from inspector.profile.rows import BlockSamples
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.operators import (
-    JOIN_WORDS,
     OperatorsTable,
     RunSamples,
     backend_label,
     join_column,
+    join_word,
     time_columns,
 )
 from inspector.tables.selection import Units
@@ -139,7 +139,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     def coded(texts: Callable[[int], Sequence[str]]) -> Categories:
         return Categories.of(one.of_links(texts(number)) for number, one in enumerate(cells))
 
-    joins = [[JOIN_WORDS[link.grade.value] for link in one.found.links] for one in cells]
+    joins = [[join_word(link) for link in one.found.links] for one in cells]
     columns = (
         text_column("event", Categories.of(one.names() for one in cells), width=22),
         text_column("operators", coded(lambda n: [w for w, _ in words[n]]), missing="", width=22),

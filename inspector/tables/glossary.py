@@ -96,6 +96,7 @@ JOINS = {
     "join": "how an event was matched to the program",
     "instruction": "matched by instruction index; the record has no node for it",
     "exact": "matched by ids in the files",
+    "payload only": "a node of the delegate's payload that no node of the record is known for",
     "inferred": "no id: same operator, matched by position",
     "call only": "only the delegate call it happened in is known",
     "none": "not matched to the program",

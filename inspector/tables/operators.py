@@ -68,7 +68,8 @@ JOIN_WORDS = {
     "DELEGATE_CALL_ONLY": "call only",
     "NONE": "none",
 }
-JOIN_REASONS = {word: JOINS[word] for word in dict.fromkeys(JOIN_WORDS.values())}
+_PAYLOAD_ONLY = "payload only"
+JOIN_REASONS = {word: JOINS[word] for word in (*dict.fromkeys(JOIN_WORDS.values()), _PAYLOAD_ONLY)}
 JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
 
 
@@ -245,8 +246,14 @@ def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]
     return Categories.of(map(coded, parts))
 
 
+def join_word(link: Link) -> str:
+    """Return how certain a join is; an exact one may be to a node of the payload alone."""
+    word = JOIN_WORDS[link.grade.value]
+    return _PAYLOAD_ONLY if word == "exact" and link.payload_nodes and not link.nodes else word
+
+
 def _join(link: Link, kind: int, _inside: bool) -> str:
-    return JOIN_WORDS[link.grade.value] if kind < LEFT else ""
+    return join_word(link) if kind < LEFT else ""
 
 
 def _backend(link: Link, kind: int, inside: bool) -> str:

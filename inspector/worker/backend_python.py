@@ -99,6 +99,7 @@ class _Result(msgspec.Struct):
     payload: int
     handles: list[tuple[int | str, list[int]]] | None
     data: _Data | None
+    origins: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
 
 
 _Results = dict[str, list[_Result]]
@@ -354,7 +355,8 @@ def _result(python: str, found: _Result, folder: Path) -> PreprocessResult:
         buffers = [_bytes(python, folder, number) for number in found.data.buffers]
         outside = {name: _entries(own) for name, own in found.data.outside.items()}
         data = NamedDataStoreOutput(buffers, _entries(found.data.inside), outside)
-    return PreprocessResult(_bytes(python, folder, found.payload), handles, data)
+    payload = _bytes(python, folder, found.payload)
+    return PreprocessResult(payload, handles, data, origins=found.origins or None)
 
 
 def _entries(entries: _Entries) -> dict[str, DataEntry]:

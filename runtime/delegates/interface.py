@@ -131,6 +131,16 @@ class BackendExecutionContext:
     tracer: DelegateTracer
     method_name: str
     _table: ValueTable
+    _args: Sequence[int] = ()
+
+    def store_number(self, place: int, number: int | float | bool) -> None:
+        """Write a number that a delegate computes, as a size.
+
+        Args:
+            place: of the argument among those of the call
+            number: its value
+        """
+        self._table.items[self._args[place]] = number
 
     def dim_order(self, argument: torch.Tensor) -> tuple[int, ...]:
         """Return the dimensions of an argument of the call, outermost in memory first."""

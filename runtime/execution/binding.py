@@ -393,9 +393,16 @@ def _dynamic_values(plan: m.ExecutionPlan, kernels: Sequence[Kernel]) -> frozens
             args = instruction.instr_args
             if isinstance(args, m.MoveCall):
                 dynamic.add(args.move_to)
+            elif isinstance(args, m.DelegateCall):  # which may return sizes
+                dynamic.update(index for index in args.args if _is_number(plan, index))
             elif isinstance(args, m.KernelCall) and _gives_scalar(args, kernels):
                 dynamic.add(args.args[-1])
     return frozenset(dynamic)
+
+
+def _is_number(plan: m.ExecutionPlan, index: int) -> bool:
+    known = 0 <= index < len(plan.values)
+    return known and isinstance(plan.values[index].val, (m.Int, m.Double, m.Bool))
 
 
 def _gives_scalar(call: m.KernelCall, kernels: Sequence[Kernel]) -> bool:

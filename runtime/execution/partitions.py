@@ -197,7 +197,7 @@ def _execute(
 ) -> None:
     method, at = place
     inner = DelegateTracer(tracer(), (at.chain, at.instruction))
-    context = BackendExecutionContext(inner, method, table)
+    context = BackendExecutionContext(inner, method, table, args)
     values = [table.resolve(table.items[index]) for index in args]
     partition.backend.execute(context, partition.handle, values)
 
@@ -230,6 +230,6 @@ def _enter(
 ) -> DelegateSteps | None:
     method, at = place
     inner = DelegateTracer(None, (at.chain, at.instruction))
-    context = BackendExecutionContext(inner, method, table)
+    context = BackendExecutionContext(inner, method, table, args)
     values = [table.resolve(table.items[index]) for index in args]
     return partition.backend.steps(context, partition.handle, values)

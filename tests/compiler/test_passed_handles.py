@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from compiler.interface.inherited_handles import HANDLE
-from compiler.interface.passed_handles import following, marked, recorded_nodes, settle
+from compiler.interface.passed_handles import following, marked, recorded_nodes, represented, settle
 
 
 def module(*dtypes: torch.dtype) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
@@ -99,6 +99,19 @@ def test_call_inserted_behind_another_is_not_its_value() -> None:
     settle(root, before)
     assert second.args == (new,)
     assert values(root) == {"n0": "n0", "n1": "n1"}
+
+
+def test_fused_call_represents_what_it_replaced_up_to_the_node_whose_value_it_has() -> None:
+    root, (first, second, third) = module(F, F, I)
+    before = marked(root)
+    with following():
+        new = added(root, second)
+        first.replace_all_uses_with(new)
+        second.replace_all_uses_with(new)
+    assert represented(new, before) == ("n0", "n1")
+    assert represented(third, before) == ("n2",)
+    third.meta["val"] = torch.empty(7, device="meta")
+    assert represented(third, before) == ()
 
 
 def test_graph_that_is_computed_again_names_the_call_that_it_returns() -> None:

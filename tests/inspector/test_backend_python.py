@@ -25,6 +25,7 @@ from inspector.worker.backend_python import partitioner_of
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError, sentence_of
 from runtime import Runtime
+from schema import etrecord
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import ProgramFile, decode
 from schema.vendors import environments
@@ -91,6 +92,13 @@ def test_payloads_are_made_there_and_rules_hold(tmp_path: Path) -> None:
     assert counts[NodeOutcome.DELEGATED.value] >= 4
     (delegate,) = built.plans[0].delegates
     assert delegate.id == "VulkanBackend"
+    record = etrecord.decode((tmp_path / "out" / "model.etrecord").read_bytes())
+    (inside,) = record.origins()["forward"].inside.values()
+    assert {*inside.values()} == {
+        ("aten_convolution_default", "aten_relu_default"),
+        ("aten_view_copy_default",),
+        ("aten_addmm_default",),
+    }
     method = Runtime().load_program(tmp_path / "out" / "model.pte").load_method("forward")
     inputs, (expected,), *_ = torch.load(NETS.with_name("vulkan_m1.pt"))
     torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=1e-5, atol=1e-5)

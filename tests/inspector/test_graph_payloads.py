@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
+from inspector.join.links import Grade, Link
 from inspector.join.lowered_kinds import recorded_of_kinds
 from inspector.profile.methods import analyse_profile
+from inspector.tables.operators import join_word
 from schema.graph import GraphNode, NodeKind
 from schema.origins import ValueOrigin, origin_of_mark, weakest
 from tests.conftest import DATA
@@ -38,14 +41,15 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
 
 def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for name in ("vulkan_m1", "native_m1", "mps_m1", "tosa_m1", "tosa_steps"):
+    vulkan = ("vulkan_m1", "vulkan_m1_fp16", "vulkan_sharing")
+    for name in (*vulkan, "native_m1", "mps_m1", "tosa_m1", "tosa_steps"):
         folder = tmp_path_factory.mktemp(name)
         asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
         answer = run(*asked, "--force", "--format", "json")
         assert answer.code == 0, answer.err
-        (partition,) = valid(answer, "run")["data"]["partitions"]
-        assert partition["origin"] == "interpreted"
-        assert partition["source"] == "interpreted: torch ran the payload"
+        for partition in valid(answer, "run")["data"]["partitions"]:
+            assert partition["origin"] == "interpreted"
+            assert partition["source"] == "interpreted: torch ran the payload"
         found[name] = folder
     return found
 
@@ -53,7 +57,15 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "compared"),
-    [("vulkan_m1", 4), ("native_m1", 5), ("mps_m1", 6), ("tosa_m1", 2), ("tosa_steps", 8)],
+    [
+        ("vulkan_m1", 4),
+        ("vulkan_m1_fp16", 4),  # halves against a program in float32: held to what halves can do
+        ("vulkan_sharing", 10),  # which of its nodes each delegate has, the payloads tell
+        ("native_m1", 5),
+        ("mps_m1", 6),
+        ("tosa_m1", 2),
+        ("tosa_steps", 8),
+    ],
 )
 def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
     name: str, compared: int, ran: dict[str, Path]
@@ -120,6 +132,13 @@ def test_payload_nodes_are_joined_by_name_else_by_kinds_that_are_equally_frequen
     }
     same = [_node("aten_sin_default", "aten.sin.default"), _node("x", "aten.relu.default")]
     assert recorded_of_kinds(same, recorded) == {"aten_sin_default": ("aten_sin_default", True)}
+
+
+def test_event_of_a_payload_node_without_a_recorded_node_is_not_called_exact() -> None:
+    found = Link(Grade.DELEGATE_ID, 0, payload_nodes=("aten.permute_copy.default_1",))
+    assert join_word(found) == "payload only"
+    assert join_word(replace(found, nodes=("aten_permute_copy_default",))) == "exact"
+    assert join_word(replace(found, grade=Grade.ORDER)) == "inferred"
 
 
 def test_weakest_origin_labels_a_total() -> None:

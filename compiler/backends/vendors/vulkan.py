@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
 from compiler.interface.inherited_handles import handle_of
+from schema.payloads.vulkan.graph import node_names
 
 _FLAGS = (
     *("force_fp16", "require_dynamic_shapes", "small_texture_limits", "skip_bool_tensors"),
@@ -65,19 +67,46 @@ def _name(key: Any) -> str:  # noqa: ANN401
     return key if isinstance(key, str) else str(getattr(key, "__name__", key))
 
 
+@dataclass(slots=True)
+class WrittenVulkan:
+    """The graph that the builder has written.
+
+    Attributes:
+        graph: the builder
+        nodes: the node that an operator has the value of, by its place in the graph
+    """
+
+    graph: Any = None
+    nodes: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def of_payload(self, backend_id: str, data: bytes) -> None:
+        """Return nothing: the vendor has a map."""
+
+    def calls(self) -> Mapping[str, Any]:
+        """Return the node that each operator of the payload computes."""
+        names = () if self.graph is None else node_names(self.graph)
+        return {names[place]: node for place, node in self.nodes.items()}
+
+
 @contextlib.contextmanager
-def joining() -> Generator[None, None, None]:
+def joining() -> Generator[WrittenVulkan, None, None]:
     """Give the graph builder the debug handles of nodes, over which it writes a counter."""
     builder = backend_part("vulkan.serialization.vulkan_graph_builder").VkGraphBuilder
     process = builder.process_node
+    written = WrittenVulkan()
 
     def processing(graph: Any, node: Any, counter: int) -> Any:  # noqa: ANN401
-        own = handle_of(node)
-        return process(graph, node, counter if own is None else own)
+        if graph is not written.graph:
+            written.graph, written.nodes = graph, {}
+        own, before = handle_of(node), len(graph.chain)
+        found = process(graph, node, counter if own is None else own)
+        if len(graph.chain) > before:  # what it wrote before the last one prepares it
+            written.nodes[len(graph.chain) - 1] = node
+        return found
 
     builder.process_node = processing
     try:
-        yield
+        yield written
     finally:
         builder.process_node = process
 

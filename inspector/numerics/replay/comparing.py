@@ -9,7 +9,7 @@ from typing import Any, cast
 from inspector.graph.source import user_frame
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
-from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
+from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput, held_dtypes
 from inspector.numerics.join_facts import Join, JoinTarget
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
@@ -73,6 +73,7 @@ class _Wanted:
     open_layout: bool  # whether the trace may have it with channels last
     scale: tuple[float, int] | None  # and zero point of integers that are compared as real values
     rounded: bool  # whether it is a rounding of what the node returns
+    held: str  # dtype that its delegate computes in, empty where that is the one of the value
 
 
 class GapComparison:
@@ -92,6 +93,7 @@ class GapComparison:
         self._logged = log.logged
         self._outputs = log.outputs
         self._inside = log.inside
+        self._held = held_dtypes(log.inside)
         self._measuring = Measuring(tolerance, kept)
         self._requested: dict[tuple[Scope, str], list[_Wanted]] = {}
         self._why: dict[tuple[str, int, int], str] = {}
@@ -162,8 +164,9 @@ class GapComparison:
         quantized = reference.is_float or any(
             "quantize" in node or "qparams" in node for node in target.covers
         )
+        held = self._held.get(self._inside[key[1]].instruction if key[0] == INSIDE else key[1], "")
         requested = _Wanted(
-            key, target, index, passes, quantized, whole, open_layout, scale, rounded
+            key, target, index, passes, quantized, whole, open_layout, scale, rounded, held
         )
         self._requested.setdefault((scope, name), []).append(requested)
 
@@ -254,7 +257,7 @@ class GapComparison:
         reference, own = (_of_shape(side, shaped) for side in pair)
         quanta = self._quanta
         quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantized else 0.0
-        return OutputValues(reference, own, shaped, each.quantized, quantum)
+        return OutputValues(reference, own, shaped, each.quantized, quantum, each.held)
 
     def _in_shape(self, each: _Wanted, found: Any, pair: Sides, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return a logged tensor in the shape of the graph, None if it does not fit."""

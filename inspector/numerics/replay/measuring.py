@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.numerics.kept import Array, ArraySources, Kept
-from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
+from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance, coarser
 from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN
 
@@ -49,6 +49,7 @@ class OutputValues:
         found: logged value
         quantized: whether the values are rounded to a scale
         quantum: that scale, 0 if unknown
+        held: dtype with fewer bits that it was computed in, empty for its own
     """
 
     reference: Any
@@ -56,6 +57,7 @@ class OutputValues:
     found: Any
     quantized: bool = False
     quantum: float = 0.0
+    held: str = ""
 
 
 class Measuring:
@@ -95,9 +97,18 @@ def agrees(values: OutputValues, allowed: Tolerance) -> bool:
     if side is UNKNOWN or tuple(side.shape) != tuple(values.found.shape):
         return False
     dtype = _dtype(side)
-    distance = Distance(dtype, allowed, "quantized" if values.quantized else dtype)
+    distance = Distance(dtype, allowed, _tolerated(values, dtype))
     distance.add(pieces_of(side, values.found), values.quantum)
     return distance.metrics().out_of_tolerance == 0
+
+
+def _tolerated(values: OutputValues, dtype: str) -> str:
+    """Return the kind of the tolerance of a value, whose reference has a dtype.
+
+    A backend may compute with fewer bits than the recorded program.
+    """
+    computed = coarser(dtype, values.held or _dtype(values.found))
+    return "quantized" if values.quantized else computed
 
 
 class _OutputDistances:
@@ -105,7 +116,7 @@ class _OutputDistances:
 
     def __init__(self, values: OutputValues, allowed: Tolerance) -> None:
         dtype = _dtype(values.own if values.reference is UNKNOWN else values.reference)
-        kind = "quantized" if values.quantized else dtype
+        kind = _tolerated(values, dtype)
         self._total, self._own, self._inherited = (Distance(dtype, allowed, kind) for _ in range(3))
         self._dtype, self._sizes = _dtype(values.found), tuple(values.found.shape)
         self._by_reference = self._by_run = True

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from compiler.innermost import innermost
+from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
 from inspector.toolchain.handed_files import CUSTOM_MEMBER
 from inspector.toolchain.stock.nodes import calls_in, operator_of, unit_of
@@ -145,11 +146,20 @@ def preprocessed(
         if together:
             return backend.preprocess_multimethod(programs, settings)
         return {
-            method: [backend.preprocess(*pair) for pair in zip(found, settings[method])]  # noqa: B905
+            method: [_joined(backend, *pair) for pair in zip(found, settings[method])]  # noqa: B905
             for method, found in programs.items()
         }
     except Exception as error:
         raise PreprocessError(innermost(error)) from error
+
+
+def _joined(backend: Any, program: Any, specs: Any) -> Any:  # noqa: ANN401
+    """Return the result of a backend with true debug handles and the nodes that it stands for."""
+    with following_vendor(backend.__name__, program) as joins:
+        result = backend.preprocess(program, specs)
+    made, handles = bytes(result.processed_bytes), result.debug_handle_map
+    result.debug_handle_map, result.origins = joins.of(made, handles)
+    return result
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -163,7 +173,9 @@ def _result(result: Any, files: Iterator[Path]) -> dict[str, Any]:  # noqa: ANN4
     target = next(files)
     target.write_bytes(bytes(result.processed_bytes))
     handles: Any = result.debug_handle_map
+    origins: Any = getattr(result, "origins", None)
     found: dict[str, Any] = {"payload": int(target.stem), "handles": None, "data": None}
+    found["origins"] = dict(origins or {})
     if handles is not None:
         found["handles"] = [(key, list(_several(value))) for key, value in handles.items()]
     store = result.data_store_output

@@ -73,7 +73,8 @@ class GraphBackend(BackendInterface):
     ) -> None:
         """Run a payload on its arguments."""
         inputs, results = self._divided(handle, args, context)
-        self._store_all(results, context, handle.run(inputs, context.tracer))
+        first = len(args) - len(results)
+        self._store_all(results, context, first, handle.run(inputs, context.tracer))
 
     @override
     def steps(
@@ -81,7 +82,8 @@ class GraphBackend(BackendInterface):
     ) -> GraphSteps:
         """Return a call to be run node by node."""
         inputs, results = self._divided(handle, args, context)
-        return GraphSteps(handle, inputs, partial(self._store_all, results, context))
+        first = len(args) - len(results)
+        return GraphSteps(handle, inputs, partial(self._store_all, results, context, first))
 
     @override
     def measurement(self, name: str, handle: GraphEngine) -> PartitionEngine:
@@ -119,11 +121,17 @@ class GraphBackend(BackendInterface):
         return [given[place] for place in ways[0]], results
 
     def _store_all(
-        self, arguments: Sequence[Any], context: BackendExecutionContext, results: Sequence[Any]
+        self,
+        arguments: Sequence[Any],
+        context: BackendExecutionContext,
+        first: int,
+        results: Sequence[Any],
     ) -> None:
-        for argument, result in zip(arguments, results, strict=True):
+        for place, (argument, result) in enumerate(zip(arguments, results, strict=True), first):
             if not isinstance(argument, torch.Tensor):
-                continue  # a size that the program knows without the delegate
+                if isinstance(result, int | float):  # a size
+                    context.store_number(place, result)
+                continue
             tensor = torch.as_tensor(result).to(argument.dtype)
             if self.in_memory_order:
                 order = context.dim_order(argument)

@@ -17,6 +17,7 @@ from schema.program import model as m
 ALWAYS = 1 << 60  # after every instruction index
 BEFORE = -1
 _SHARED_FROM = 2  # memory ids from this one on may hold state of other methods
+_NUMBERS = (bool, int, float)
 VIEW = "executorch_prim::et_view.default"
 # Writes compared for one view; with more it is copied, so that planning stays linear.
 _LOOKED_AT = 64
@@ -97,9 +98,20 @@ class Dataflow:
         return self._all(indices)
 
     def computed_scalars(self) -> frozenset[int]:
-        """Return the scalars that instructions compute."""
+        """Return the scalars that instructions compute, those of delegate calls included."""
         bound = [one.bound for one in self.instructions if one.bound is not None]
-        return frozenset(one.args[-1] for one in bound if one.kernel.rule.style is Style.SCALAR)
+        calls = [one.logged for one in self.instructions if one.event == "DELEGATE_CALL"]
+        return frozenset(
+            (
+                *(one.args[-1] for one in bound if one.kernel.rule.style is Style.SCALAR),
+                *(
+                    at
+                    for args in calls
+                    for at in args
+                    if isinstance(self.table.items[at], _NUMBERS)
+                ),
+            )
+        )
 
     def _collect_uses(self) -> bool:
         for index in self._inputs:

@@ -176,6 +176,30 @@ class Dynamic(nn.Module):
         return torch.softmax(self.fc(x).reshape(x.shape[0] * 2, -1), 0)
 
 
+class Sizes(nn.Module):
+    """A delegate returns a size that another one takes: the sum between them is of neither."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.shape[0]
+        y = self.fc(x).reshape(rows * 2, 4)
+        return torch.relu(torch.cumsum(y, 0).reshape(rows, 8))
+
+
+class Sharing(nn.Module):
+    """One debug handle for nodes of several delegates, with kernels between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = nn.PReLU(5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return F.logsigmoid(x), self.slope(x)
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -303,6 +327,10 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Gru(), torch.randn(1, 5, 8))
     if name == "dynamic":
         return _seeded(Dynamic(), torch.randn(5, 8))
+    if name == "sizes":
+        return _seeded(Sizes(), torch.randn(5, 8))
+    if name == "sharing":
+        return _seeded(Sharing(), torch.randn(3, 5))
     if name == "recurrent":
         return _seeded(Recurrent(), torch.randn(2, 5, 6))
     if name == "indexing":

@@ -123,7 +123,7 @@ def quantizer(backend: str, option: str):
 def exported(backend: str, name: str, option: str):
     module, inputs = network(name)
     shapes = None
-    if name == "dynamic":
+    if name in ("dynamic", "sizes"):
         shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
     program = torch.export.export(module, inputs, dynamic_shapes=shapes, strict=True)
     if option.startswith("torchao"):
@@ -190,7 +190,7 @@ def write(backend: str, name: str, option: str) -> None:
     )
     built = lowered.to_executorch()
     built.save(str(target.with_suffix(".pte")))
-    if name in ("m1", "m2", "steps"):
+    if name in ("m1", "m2", "steps", "sharing"):
         built.get_etrecord().save(str(target.with_suffix(".etrecord")))
         scrubbed(target.with_suffix(".etrecord"))
     torch.save([inputs, expected], target.with_suffix(".pt"))
