@@ -21,7 +21,7 @@ _STEPS = (
     ("loop_why.png", "Pick a node: why it is not delegated, what it costs"),
     ("loop_change.png", "Change it: the effect is shown before anything is compiled"),
     ("loop_compare.png", "Ctrl+R: compiled, run and measured side by side, with a verdict"),
-    ("loop_changed_dark.png", "What became of every node, in the graph"),
+    ("loop_changed_dark.png", "The outcome of every node, in the graph"),
 )
 
 

@@ -71,7 +71,7 @@ def map_file(stream: BinaryIO, path: str) -> memoryview:
 
 
 def rest(data: memoryview) -> None:
-    """Give back the memory of a mapped file that was read; what is looked at again is read anew.
+    """Release the memory of a mapped file that was read; pages used later are read again.
 
     Linux counts every page that was touched as memory of the process.
     """
