@@ -14,7 +14,7 @@ def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
     A folder with a program or a record begins a new session if the current one already has such a
     folder; other folders and files belong to the preceding session. One folder alone that holds
-    several programs is a session for each, where the names of its files show which program they belong to.
+    several programs is a session for each, where the names of its files show whose they are.
     """
     if len(paths) == 1:
         return _by_program(Path(paths[0])) or (tuple(paths),)
