@@ -106,6 +106,10 @@ def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:
 def _row(
     place: int, tokens: list[int], wanted: torch.Tensor, found: torch.Tensor, text: str
 ) -> dict[str, Any]:
+    for name, logits in (("float model", wanted), ("program", found)):
+        if bool(logits.isnan().any()):
+            words = f"the logits of the {name} behind token {place} are not numbers (NaN)"
+            raise AnswerError(f"{words}: there is nothing to compare")
     reference = torch.log_softmax(wanted.double(), -1)
     own = torch.log_softmax(found.double(), -1)
     following = tokens[place + 1] if place + 1 < len(tokens) else None

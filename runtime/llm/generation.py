@@ -9,6 +9,7 @@ import torch
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 PREFILL, DECODE = "prefill", "decode"  # kinds of calls
+_NOT_FINITE = "the logits of the program are not finite: no token can be chosen from them"
 _SEEDS = 1 << 63
 
 
@@ -114,11 +115,13 @@ class Sampler:
         Raises: ExecutionError for logits that are not finite
         """
         if self._config.temperature == 0:
-            return int(logits.argmax())
+            best = int(logits.argmax())  # of a NaN, if there is one
+            if bool(logits[best].isnan()):
+                raise ExecutionError(ErrorCode.Internal, _NOT_FINITE)
+            return best
         shares = torch.softmax(logits.float() / self._config.temperature, -1)
         if not bool(shares.isfinite().all()):
-            words = "the logits of the program are not finite: no token can be drawn from them"
-            raise ExecutionError(ErrorCode.Internal, words)
+            raise ExecutionError(ErrorCode.Internal, _NOT_FINITE)
         if self._config.top_p < 1:
             ordered, places = shares.sort(descending=True)
             before = ordered.cumsum(0) - ordered

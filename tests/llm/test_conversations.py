@@ -60,6 +60,8 @@ def test_no_token_is_drawn_from_logits_that_are_not_finite() -> None:
     assert sampler.choose(torch.tensor([float("-inf"), 1.0, float("-inf")])) == 1
     with pytest.raises(ExecutionError, match="not finite"):
         sampler.choose(torch.tensor([0.0, float("nan")]))
+    with pytest.raises(ExecutionError, match="not finite"):
+        Sampler(GenerationConfig(temperature=0)).choose(torch.tensor([0.0, float("nan"), 1.0]))
 
 
 class _Other(ByteTokenizer):
