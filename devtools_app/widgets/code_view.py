@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _MARGIN = 10
 _TOKENS = "devtools_app.viewmodels.python_tokens"  # not imported at start
 _RETRY = 15  # ms between two looks whether it is there
+_AT_ONCE = 2000  # lines; the others of a long text follow while the window is idle
 _SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
@@ -136,6 +138,10 @@ class CodeView(QPlainTextEdit):
         self._theme = theme
         self._first = 1
         self._marked: tuple[int, ...] = ()
+        self._rest: deque[Sequence[str]] = deque()  # lines that are not there yet
+        self._filling = QTimer(self, interval=0)
+        self._filling.timeout.connect(self._fill)
+        self.setUndoRedoEnabled(False)  # it would keep a long text a second time
         self._line_numbers = _LineNumbers(self)
         self._colours = _Colours(self.document(), theme)
         self.setObjectName("code")
@@ -161,9 +167,27 @@ class CodeView(QPlainTextEdit):
         """
         self._first = first
         self._colours.forget()
-        self.setPlainText("\n".join(lines))
+        self._rest = deque(lines[at : at + _AT_ONCE] for at in range(0, len(lines), _AT_ONCE))
+        self.setPlainText("\n".join(self._rest.popleft() if self._rest else ()))
+        if self._rest:
+            self._filling.start()
+        else:
+            self._filling.stop()
         self._colours.start()
         self.mark(marked)
+
+    def _fill(self) -> None:
+        """Add some of the lines that a long text still lacks."""
+        more = self._rest.popleft()
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText("\n" + "\n".join(more))
+        if not self._rest:
+            self._filling.stop()
+            self._colours.start()
+        arrived = self.document().blockCount() + self._first
+        if any(arrived - len(more) <= line < arrived for line in self._marked):
+            self.mark(self._marked)
 
     def mark(self, marked: Sequence[int]) -> None:
         """Change the highlighted lines and scroll to the first of them."""

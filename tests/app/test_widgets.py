@@ -443,7 +443,12 @@ def test_python_tokens_follow_triple_quotes():
 def test_code_view_shows_a_large_file_at_once_and_colours_all_of_it(qtbot, theme):
     view = CodeView(theme)
     qtbot.addWidget(view)
-    view.show_code(["x = 1  # one", '"""open', 'closed"""'] * 2000)
+    lines = ["x = 1  # one", '"""open', 'closed"""'] * 2000
+    view.show_code(lines, first=11, marked=(5011,))
+    assert view.blockCount() < len(lines)  # the rest would be a wait
+    qtbot.waitUntil(lambda: view.blockCount() == len(lines), timeout=10_000)
+    assert view.toPlainText() == "\n".join(lines)
+    assert view.textCursor().blockNumber() == 5000
     last = view.document().lastBlock()
     assert not last.layout().formats()
     qtbot.waitUntil(lambda: len(last.layout().formats()) == 1, timeout=10_000)
