@@ -123,6 +123,8 @@ def _steps(window, paths: Sequence[tuple[str, ...]], folder: Path) -> Iterator[S
         yield from _in_view(window, name, name, folder)
     yield from _in_tables(window)
     yield from _in_graph(window)
+    for _ in range(2):
+        yield "another theme", window.bound["next_theme"].trigger
     for _ in range(len(paths)):
         yield "close", window.bound["close_session"].trigger
 
