@@ -11,13 +11,11 @@ from inspector.cli.options import add_output, add_reading, open_files
 from inspector.cli.time_range import add_range, time_span
 from inspector.files.session import Session
 from inspector.files.session_groups import split_sessions
-from inspector.profile.methods import analyse_profile
 from inspector.render.values import json_value
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, Selected, column_names, select
 from inspector.tables.registry import TABLES, TableEntry, TableSubject, build, entry_named
-from inspector.tables.table import Table
-from inspector.units import Quantity, base_symbol
+from inspector.tables.time_tags import tag_line, time_tags
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -84,23 +82,16 @@ def run(options: Namespace) -> Answer:
     if several and options.format in ("tsv", "csv"):
         known = ", ".join(method for method, _ in shown)
         raise CommandError(f"a table for each method: --method names one of {known}", USAGE)
-    tags = _tags_of_times(subject, [found.table for _, found in shown])
+    sessions = () if isinstance(subject, Path) else subject
+    tags = time_tags(sessions, [found.table for _, found in shown])
     data = {
         "name": entry.name,
         "tables": [{"method": method or None, **json_value(found)} for method, found in shown],
-        "tags": tags,
+        "tags": list(tags),
     }
     titles = [f"{entry.name}, method {method}" if several else "" for method, _ in shown]
     tables = [Shown(title, found) for title, (_, found) in zip(titles, shown, strict=True)]
-    return Answer(data, [f"times: {', '.join(tags)}"] if tags else (), tables)
-
-
-def _tags_of_times(subject: Sequence[Session] | Path, tables: Sequence[Table]) -> list[str]:
-    """Return the remarks to show with the times of tables; empty for tables without times."""
-    unit = base_symbol(Quantity.TIME)
-    has_times = any(column.raw_unit == unit for table in tables for column in table.columns)
-    sessions = () if isinstance(subject, Path) or not has_times else subject
-    return list(dict.fromkeys(tag for one in sessions for tag in analyse_profile(one).tags))
+    return Answer(data, [tag_line(tags)] if tags else (), tables)
 
 
 def _subject(entry: TableEntry, options: Namespace) -> Sequence[Session] | Path:

@@ -12,11 +12,12 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.files.session_groups import split_sessions
 from inspector.profile.time_range import range_from
-from inspector.render.html import selected_html
+from inspector.render.html import paragraph, selected_html
 from inspector.render.text import lines_of, selected_text
 from inspector.render.values import plain_value
 from inspector.tables.query import Query, Selected, column_names, select
 from inspector.tables.registry import TableSubject, build, entry_named
+from inspector.tables.time_tags import tag_line, time_tags
 
 Path_ = str | os.PathLike[str]
 _MOST_ROWS = 60  # that a notebook shows
@@ -27,16 +28,19 @@ class TableResult:
 
     Attributes:
         selected: the rows with their columns
+        tags: remarks to show with its times
     """
 
-    def __init__(self, selected: Selected) -> None:
+    def __init__(self, selected: Selected, tags: Sequence[str] = ()) -> None:
         self.selected = selected
+        self.tags = tuple(tags)
 
     def __len__(self) -> int:
         return len(self.selected.rows)
 
     def __str__(self) -> str:
-        return "\n".join(lines_of(selected_text("", self.selected), 0, colour=False))
+        head = [tag_line(self.tags), ""] if self.tags else []
+        return "\n".join((*head, *lines_of(selected_text("", self.selected), 0, colour=False)))
 
     __repr__ = __str__
 
@@ -44,7 +48,7 @@ class TableResult:
         """Return the rows as a DataFrame, a column per id; missing values are None or NaN.
 
         Times are in ns and sizes in bytes: ``attrs["units"]`` has the unit of each column that
-        has one, ``attrs["titles"]`` its title.
+        has one, ``attrs["titles"]`` its title, ``attrs["tags"]`` remarks on its times.
         """
         columns, rows = self.selected.table.columns, self.selected.rows.tolist()
         values = {one.id: [plain_value(one.values[row]) for row in rows] for one in columns}
@@ -52,11 +56,13 @@ class TableResult:
         if self.selected.depths is not None:
             frame.insert(0, "depth", self.selected.depths)
         frame.attrs["units"] = {one.id: one.raw_unit for one in columns if one.raw_unit}
+        frame.attrs["tags"] = self.tags
         frame.attrs["titles"] = {one.id: one.title for one in columns}
         return frame
 
     def _repr_html_(self) -> str:
-        return str(selected_html(self.selected, _MOST_ROWS))
+        head = paragraph(tag_line(self.tags), "muted") if self.tags else ""
+        return f"{head}{selected_html(self.selected, _MOST_ROWS)}"
 
 
 def table(  # noqa: PLR0913 - the options of the verb
@@ -98,8 +104,10 @@ def table(  # noqa: PLR0913 - the options of the verb
     """
     query = Query(filter, column_names(sort), group_by, column_names(columns), top)
     span = range_from(start, end, run)
-    built = build(name, _subject(name, subject), method, span=span, of=of)
-    found = TableResult(select(built, query))
+    of_what = _subject(name, subject)
+    selected = select(build(name, of_what, method, span=span, of=of), query)
+    sessions = () if isinstance(of_what, Path) else of_what
+    found = TableResult(selected, time_tags(sessions, [selected.table]))
     return found.dataframe() if dataframe else found
 
 
