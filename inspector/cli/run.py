@@ -141,8 +141,7 @@ def _add_recording(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--debug-level",
         choices=DEBUG_LEVELS,
-        default=DEBUG_LEVELS[0],
-        help="which values are recorded; default: none",
+        help="which values are recorded; default: none, intermediate with one of the options below",
     )
     parser.add_argument(
         "--debug-op",
@@ -215,6 +214,20 @@ def _look_into_folder(options: Namespace) -> None:
     options.ptd = options.ptd or [str(path) for path in sorted(folder.glob("*.ptd"))]
 
 
+def _debug_level(options: Namespace) -> str:
+    """Return which values are recorded: intermediate ones where some of them are named.
+
+    Raises: CommandError where they are named and none may be recorded
+    """
+    none, *_, intermediate = DEBUG_LEVELS
+    named = options.debug_op or options.debug_module or options.debug_handles
+    if named and (options.no_trace or none == options.debug_level):
+        why = "--no-trace" if options.no_trace else f"--debug-level {none}"
+        words = "--debug-op, --debug-module and --debug-handle choose among recorded values"
+        raise CommandError(f"{words}, {why} records none", USAGE)
+    return str(options.debug_level or (intermediate if named else none))
+
+
 def _job(options: Namespace) -> RunJob:
     program, bundle, case = _bundled(options)
     if not program:
@@ -238,7 +251,7 @@ def _job(options: Namespace) -> RunJob:
         seed=options.seed,
         runs=options.runs,
         warmup=options.warmup,
-        debug_level=options.debug_level,
+        debug_level=_debug_level(options),
         only=options.debug_op,
         only_module=options.debug_module,
         only_handles=tuple(options.debug_handles),

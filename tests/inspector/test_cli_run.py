@@ -236,8 +236,7 @@ def test_values_of_modules_and_handles_alone_are_recorded(
 ) -> None:
     folder = DATA / "corpus/v1.5.1/convnet_portable"
     files = ("--record", folder / "model.etrecord", "-o", tmp_path / "out")
-    asked = ("run", folder / "model.pte", *files, "--debug-level", "intermediate")
-    answer = run(*asked, *words, "--format", "json")
+    answer = run("run", folder / "model.pte", *files, *words, "--format", "json")
     assert answer.code == 0, answer.err
     valid(answer, "run")
     dump = etdump.decode((tmp_path / "out/values.etdp").read_bytes())
@@ -413,6 +412,16 @@ def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
             "expected an integer of at least 1",
         ),
         ((CONVNET / "model.pte", "-o", "out", "--debug-op", "("), 2, "no regular expression"),
+        (
+            (CONVNET / "model.pte", "-o", "out", "--debug-op", "x", "--debug-level", "none"),
+            2,
+            "choose among recorded values, --debug-level none records none",
+        ),
+        (
+            (CONVNET / "model.pte", "-o", "out", "--debug-op", "x", "--no-trace"),
+            2,
+            "choose among recorded values, --no-trace records none",
+        ),
         ((CONVNET / "model.pte", "-o", "out", "--inputs", "none.pt"), 3, "No such file"),
         ((BUNDLE, "-o", "out", "--inputs", "ones", "--bundled"), 2, "both name inputs"),
         (
