@@ -143,8 +143,6 @@ class Theme(QObject):
     def _apply(self) -> None:
         self.palette = DARK if self._is_dark() else LIGHT
         self._canvas = None
-        # Qt takes several times as long to replace a style sheet as to drop it and set another
-        self._app.setStyleSheet("")
         self._app.setPalette(qt_palette(self.palette))
         for name in _OUTLINED:
             self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
