@@ -227,3 +227,22 @@ def test_columns_without_room_leave_no_scroll_bar(qtbot, theme: Theme, width: in
     assert any(grid.isColumnHidden(at) for at in range(16))
     QApplication.processEvents()
     assert grid.horizontalScrollBar().maximum() == 0
+
+
+def test_names_and_sizes_of_files_are_whole_in_their_panel(qtbot, theme: Theme) -> None:
+    view = TableView(theme, "files")
+    qtbot.addWidget(view)
+    view.set_plain()
+    view.show()
+    grid = view.findChild(QTableView)
+    names = ["model.etrecord", "model.pte"]
+    sizes = text_column("size", ["1.251 MiB", "47.13 KiB"], mono=True)
+    view.show_table(Table((text_column("name", names, mono=True), sizes), 2))
+    view.resize(216, 200)  # the panel of files
+    QApplication.processEvents()
+    for column in range(2):
+        cell = grid.model().index(0, column)
+        option = QStyleOptionViewItem()
+        grid.initViewItemOption(option)
+        option.rect = grid.visualRect(cell)
+        assert grid.itemDelegateForIndex(cell).left_out(option, cell) == ""

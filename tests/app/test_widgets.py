@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QStyleOptionViewItem,
     QTableView,
     QTreeView,
     QVBoxLayout,
@@ -41,7 +40,7 @@ from devtools_app.widgets.tree_view import TreeView
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.row_order import RowOrder
-from inspector.tables.table import Table, text_column
+from inspector.tables.table import Table
 from tests.app.conftest import interactive
 from tests.app.tables import operators
 
@@ -245,17 +244,6 @@ def test_table_plain_has_no_headings(qtbot, theme):
     view.show()
     assert not grid(view).horizontalHeader().isVisible()
     assert grid(view).horizontalHeader().sectionResizeMode(0) is QHeaderView.ResizeMode.Stretch
-    names = ["model.etrecord", "model.pte"]
-    sizes = text_column("size", ["1.251 MiB", "47.13 KiB"], mono=True)
-    view.show_table(Table((text_column("name", names, mono=True), sizes), 2))
-    view.resize(216, 200)  # the panel of files
-    QGuiApplication.processEvents()
-    for column in range(2):
-        cell = grid(view).model().index(0, column)
-        option = QStyleOptionViewItem()
-        grid(view).initViewItemOption(option)
-        option.rect = grid(view).visualRect(cell)
-        assert grid(view).itemDelegateForIndex(cell).left_out(option, cell) == ""
 
 
 @pytest.fixture
