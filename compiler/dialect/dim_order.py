@@ -98,8 +98,11 @@ def is_stored_as_it_is(tensor: torch.Tensor) -> bool:
     """Return whether a constant keeps its layout in the program: contiguous or channels last.
 
     Delegates and most kernels take no other layout, a transposed weight for example; storing it
-    contiguous saves the copy that each run would make.
+    contiguous saves the copy that each run would make. So it is with quantized weights in channels
+    last: scales by channel are applied to contiguous ones only.
     """
+    if not tensor.is_floating_point():
+        return is_contiguous(tensor)
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     last = formats.get(tensor.dim())
     return is_contiguous(tensor) or (last is not None and tensor.is_contiguous(memory_format=last))

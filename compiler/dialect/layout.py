@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from compiler.dialect.dim_order import dim_order_of, is_contiguous
+from compiler.dialect.dim_order import dim_order_of, is_contiguous, is_dense
 from compiler.dialect.templates import tensors_in
 from compiler.untyped import aten
 
@@ -27,6 +27,10 @@ _KEEP_ORDER = frozenset(
         aten.upsample_nearest2d.vec,
     )
 )
+_QUANTIZATION = frozenset(  # by element, whatever the order; those by channel or token read rows
+    f"quantized_decomposed::{name}"
+    for name in ("quantize_per_tensor", "dequantize_per_tensor", "choose_qparams")
+)
 _ANY_ORDER = _WINDOWS | {aten.clone.default, aten._to_copy.default}
 
 
@@ -35,6 +39,8 @@ def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
     given = tensors_in(args)
     if op in _ANY_ORDER or all(is_contiguous(tensor) for tensor in given):
         return True
+    if op._schema.name in _QUANTIZATION:
+        return is_dense(given[0])
     if torch.Tag.pointwise not in op.tags or _begins_with_a_number(op, args):
         return False
     first = given[0]
