@@ -27,7 +27,7 @@ TABLES = (ROOT / "schema/backends.py", ROOT / "schema/vendors/table.py")
 ORDINARY = {  # short names that are words of torch, of Python or of English
     "arm", "cuda", "demo", "enn", "example", "executor", "metal", "mlx", "mps", "native", "neutron"
 }  # fmt: skip
-STEMS = {"xnn", "qualcomm", "hexagon", "vela"}  # as in vendors' files and metadata
+STEMS = {"xnn", "qualcomm", "hexagon"}  # as in vendors' files and metadata
 # The documented method that returns what one backend attaches to its events.
 DOCUMENTED = ("vgfneuralstatistics", "vgfstatistics")
 
