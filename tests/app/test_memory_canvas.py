@@ -266,5 +266,5 @@ def test_blocks_keep_the_number_of_their_name_and_their_bytes(
         assert lines[0].endswith("_12")
         assert (lines[1:] == ["256 KiB"]) == (height > 15)
     else:
-        assert lines[0].startswith("aten_")
+        assert lines[0].startswith("convolution_")
         assert lines[0].endswith("…_12 · 256 KiB")
