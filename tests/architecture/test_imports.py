@@ -19,9 +19,15 @@ LOADED = """
 import importlib, json, pkgutil, sys
 import {package}
 skipped = {skipped!r}
-for module in pkgutil.walk_packages({package}.__path__, "{package}."):
-    if not module.name.startswith(skipped):
-        importlib.import_module(module.name)
+
+def load(package):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if not module.name.startswith(skipped):  # nor what is in it
+            found = importlib.import_module(module.name)
+            if module.ispkg:
+                load(found)
+
+load({package})
 print(json.dumps(sorted({{name.split(".")[0] for name in sys.modules}})))
 """
 
