@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from inspector.toolchain import child
 from inspector.toolchain.child import ToolchainError, ask
+from inspector.toolchain.stock.nodes import operator_name
 
 
 def script(folder: Path, text: str) -> str:
@@ -86,3 +88,8 @@ def test_python_without_packages_is_told_how_to_get_them(tmp_path: Path) -> None
 def test_python_whose_output_is_closed_early_is_no_answer(tmp_path: Path) -> None:
     error = refused(script(tmp_path, f'exec {sys.executable} "$@" >&-'))
     assert "is not a Python interpreter that can run executorch" in str(error)
+
+
+def test_operators_have_their_namespace_in_and_outside_of_the_edge_dialect() -> None:
+    assert operator_name(torch.ops.aten.sym_size.int) == "aten.sym_size.int"
+    assert operator_name(torch.ops.aten.add.Tensor) == "aten.add.Tensor"

@@ -251,7 +251,8 @@ class GapComparison:
             return UNKNOWN, True
         values = self._values(each, pair, shaped)
         self._measuring.take(each.key, values)
-        return shaped, each.target.grade != ORDER or agrees(values, self._tolerance)
+        certain = each.target.grade != ORDER or agrees(values, self._tolerance)
+        return _in_dtype(shaped, known[0]), certain
 
     def _values(self, each: _Wanted, pair: Sides, shaped: Any) -> OutputValues:  # noqa: ANN401
         reference, own = (_of_shape(side, shaped) for side in pair)
@@ -390,6 +391,12 @@ class GapComparison:
     def _error(self, row: Row) -> str:
         reason = next((why for (_, name), why in self.errors.items() if name == row.node), "")
         return f"the reference failed: {reason}" if reason else ""
+
+
+def _in_dtype(value: Any, like: Any) -> Any:  # noqa: ANN401
+    """Return real values in the dtype of the graph: what reads them there has no halves."""
+    both = value.is_floating_point() and like.is_floating_point()
+    return value.to(like.dtype) if both else value
 
 
 def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401

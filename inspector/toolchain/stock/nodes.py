@@ -30,8 +30,8 @@ def operator_name(target: Any) -> str:  # noqa: ANN401
     """Return the name of an operator, edge or ATen."""
     if isinstance(target, str):
         return target
-    inner = getattr(target, "_op", None)  # of an operator of the edge dialect
-    schema = getattr(inner if inner is not None else target, "_schema", None)
+    inner = getattr(target, "_op", None)  # of an operator of the edge dialect, or a function
+    schema = getattr(inner, "_schema", None) or getattr(target, "_schema", None)
     name = str(getattr(target, "__name__", target))
     if schema is None or name.count(".") > 1:
         return name

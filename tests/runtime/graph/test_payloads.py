@@ -43,6 +43,7 @@ TOLERANCE = {
     "tosa_unary": 1e-4,
     "vulkan_linears_dynamic8": 1e-2,
     "vulkan_m1_fp16": 5e-4,
+    "vulkan_sharing_fp16": 2e-3,
 }
 
 
