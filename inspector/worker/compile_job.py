@@ -32,7 +32,14 @@ from inspector.worker.exported_file import UnreadableExportError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
 from inspector.worker.flow_compile import compile_by_flow
 from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
-from inspector.worker.job_result import JobResult, report, save, write_program, write_record
+from inspector.worker.job_result import (
+    JobResult,
+    report,
+    save,
+    with_own_state,
+    write_program,
+    write_record,
+)
 from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
 from inspector.worker.lowering import backend_config, check_names, rules_without_effect
@@ -156,7 +163,7 @@ def compile_into(
     source = warm.source(job, lambda: source_of(job, folder, listener), listener)
     _note_exported(listener, ("export", "load"), source)
     quantizes = job.quantising.requested
-    floats = source.programs if quantizes else dict[str, ExportedProgram]()
+    floats = with_own_state(source.programs) if quantizes else dict[str, ExportedProgram]()
     source = warm.quantize_source(job, source, listener)
     if quantizes:
         _note_exported(listener, (QUANTIZE,), source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,20 @@ def write_record(
         record.update_refusals(built.guard.refusals)
     save(folder / RECORD, record.write_to_file)
     save(folder / RECIPE, lambda stream: stream.write(text))
+
+
+def with_own_state(programs: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    """Return programs whose state stays as it is when calibration calls the given ones."""
+    return {method: _with_own_state(program) for method, program in programs.items()}
+
+
+def _with_own_state(program: ExportedProgram) -> ExportedProgram:
+    buffers = set(program.graph_signature.buffers)  # which are written, is known once lowered
+    own: Any = copy.copy(program)
+    for held in ("_state_dict", "_constants"):
+        values: dict[str, Any] = getattr(program, held)
+        setattr(own, held, {k: v.clone() if k in buffers else v for k, v in values.items()})
+    return own
 
 
 def _weight_bytes(program: ExportedProgram) -> int:
