@@ -271,7 +271,8 @@ class ComparePane(PanelActions, Pane):
             return
         before, self._content = self._content, result
         found, letters = result.comparison, result.letters
-        _put(self.headline, headline(found, letters))
+        computing = result.job is not None or self.errors.follower.running
+        _put(self.headline, headline(found, letters, computing=computing))
         _put(self.about, subtitle(found, self._edits(letters), result.runs))
         self.about.setVisible(bool(self.about.text()))
         self.summary.show_table(summary_table(found, letters))

@@ -14,7 +14,7 @@ from inspector.compare.model import (
 )
 from inspector.compare.numbers import MEASURED
 from inspector.compare.sessions import compare_sessions
-from inspector.compare.weighing import BETTER, MANY, WORSE, Weighed, weigh
+from inspector.compare.weighing import BETTER, MANY, UNKNOWN, WORSE, Weighed, weigh
 from inspector.files.session import Session
 from inspector.memory.measured import resident_alike
 from inspector.tables.figures import Figure, figure_column
@@ -64,8 +64,14 @@ def link_of(place: ComparePlace | None, letters: Sequence[str]) -> CompareLink |
     return CompareLink(letters[place.session], place.view, chosen)
 
 
-def headline(found: Comparison, letters: Sequence[str]) -> str:
-    """Return latency, size, memory and error of each session beside the first, and regressions."""
+def headline(found: Comparison, letters: Sequence[str], *, computing: bool = False) -> str:
+    """Return latency, size, memory and error of each session beside the first, and regressions.
+
+    Args:
+        found: the comparison
+        letters: names of its sessions
+        computing: whether errors of outputs are being computed
+    """
     others = letters[1:]
     if not any_known(found):
         return f"{', '.join(others)} has nothing to compare with {letters[0]}"
@@ -79,7 +85,11 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
         )
         return f"{against}: {'; '.join(each)}"
     words = ", ".join(
-        one.text for one in weigh(found, 1) if one.area != "work" or one.word in (BETTER, WORSE)
+        "error being computed"
+        if computing and (one.area, one.word) == ("error", UNKNOWN)
+        else one.text
+        for one in weigh(found, 1)
+        if one.area != "work" or one.word in (BETTER, WORSE)
     )
     worse = _worse(found)
     more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""

@@ -110,6 +110,7 @@ def test_errors_of_outputs_are_computed_unasked_and_end_with_the_comparison(
     window.store.update(compared=("A", "B"))
     qtbot.waitUntil(lambda: pane.errors.follower.running, timeout=10_000)
     assert workers[0].request["kind"] == "evaluate"
+    assert "error being computed" in pane.headline.text()
     window.store.put(close_session(window.store.state, "B"))
     qtbot.waitUntil(lambda: not pane.errors.follower.running, timeout=10_000)
     monkeypatch.setattr("inspector.jobs.run.Worker", Here)
