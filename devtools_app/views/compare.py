@@ -167,8 +167,9 @@ class ComparePane(PanelActions, Pane):
         self._restyle()
 
     def _show_variants(self) -> None:
-        """Show the variants where the figures have room for their certainty beside them."""
-        self._variant_side.setVisible(self._has_variants and self.width() >= _BOTH)
+        """Show the variants where the figures have room for their certainty, or are missing."""
+        room = self.width() >= _BOTH or self.summary.isHidden()
+        self._variant_side.setVisible(self._has_variants and room)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -250,6 +251,7 @@ class ComparePane(PanelActions, Pane):
     def _show_tables(self, *, shown: bool) -> None:
         for part in (self.summary, self._lower):
             part.setVisible(shown)
+        self._show_variants()
 
     def _chosen(self) -> None:
         first, second = str(self.former.currentData()), str(self.newer.currentData())

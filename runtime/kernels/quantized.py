@@ -214,8 +214,8 @@ def _embedding_byte(
     low: int,
     high: int,
     indices: Tensor,
-    *,
     dtype: torch.dtype | None = None,
+    *,
     bits: int = _BYTE,
 ) -> Tensor:
     del low, high

@@ -181,6 +181,12 @@ class _Block:
         return next((node.module_path for node in found if node.name in names), "")
 
 
+def _join(link: Link) -> str:
+    inside_alone = link.payload_nodes and not link.nodes
+    word = JOIN_WORDS[link.grade.value]
+    return "payload only" if word == "exact" and inside_alone else word
+
+
 def operator_cells(row: OperatorRow) -> dict[str, object]:
     """Return what the table of operators says of a row."""
     rest = row.kind == UNATTRIBUTED
@@ -189,7 +195,7 @@ def operator_cells(row: OperatorRow) -> dict[str, object]:
         "operator": row.label,
         "module": row.module,
         "delegate": row.delegate or ("unknown" if row.in_delegate else "—"),
-        "join": "" if rest else JOIN_WORDS[row.link.grade.value],
+        "join": "" if rest else _join(row.link),
         "block": row.block,
         "backend": UNATTRIBUTED
         if rest
@@ -235,7 +241,7 @@ def _event(source, event: int, label: str) -> dict[str, object]:
         "operators": operators_of,
         "module": modules,
         "identifier": None if identifier is None else str(identifier),
-        "join": JOIN_WORDS[link.grade.value],
+        "join": _join(link),
         "instruction": block.instruction(event) if block.layout.chain[event] >= 0 else None,
         "block": label,
         "backend": backend_label(link.backend, inside=inside),

@@ -121,7 +121,7 @@ def test_strip_draws_the_runs_near_the_steady_ones(
     low, high = strip._range()
     assert low < kept.min() <= kept.max() < high
     assert np.ptp(kept) >= 0.3 * (high - low) or not np.ptp(kept)
-    assert ("too far" in strip.accessibleDescription()) is (drawn < len(times))
+    assert ("outside of the axis" in strip.accessibleDescription()) is (drawn < len(times))
     number = int(strip.visible_runs[-1])
     height = float(strip._height_of(np.array([number]))[0])
     place = strip.pixel_of(times[number] * 1e6, height)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_mutants_that_open_run_or_fail_with_an_error() -> None:
+def test_mutants_that_open_run_or_fail_with_an_error(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(SLICES)]
     command = [sys.executable, "-m", "tests.fuzz.run_mutants"]
     done = subprocess.run(
@@ -26,6 +27,7 @@ def test_mutants_that_open_run_or_fail_with_an_error() -> None:
         text=True,
         check=False,
         cwd=ROOT,
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},  # without environments of vendors
         timeout=600,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -237,6 +237,8 @@ def _missing_but_in_environments(
 @pytest.mark.parametrize("together", [False, True])
 def test_vendor_that_fails_there_is_told_by_its_first_cause(*, together: bool) -> None:
     class Failing:
+        __name__ = "Failing"
+
         def preprocess(self, *_: object) -> None:
             try:
                 {}["MUL does not take float32"]
@@ -246,8 +248,9 @@ def test_vendor_that_fails_there_is_told_by_its_first_cause(*, together: bool) -
 
         preprocess_multimethod = preprocess
 
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(1),))
     with pytest.raises(PreprocessError) as caught:
-        preprocessed(Failing(), {"forward": [None]}, {"forward": [None]}, together=together)
+        preprocessed(Failing(), {"forward": [program]}, {"forward": [None]}, together=together)
     assert sentence_of(caught.value) == "KeyError: 'MUL does not take float32'"
 
 

@@ -149,7 +149,7 @@ def test_integers_of_another_quantizer_are_refused_with_the_cause(tmp_path: Path
     answer = run("compile", f"{MODELS}:int8", "-o", tmp_path / "pt2e", *PARTITIONER)
     assert answer.code == 4
     assert "OpenvinoBackend failed on partition" in answer.err
-    assert "aten_convolution_default" in answer.err.splitlines()[-1][-400:]  # the end has the cause
+    assert "operation aten_" in answer.err.splitlines()[-1][-400:]  # the end has the cause
 
 
 def test_evaluation_takes_the_precision(m1: Path, tmp_path: Path) -> None:

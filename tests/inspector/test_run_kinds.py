@@ -44,12 +44,12 @@ def test_times_of_different_programs_are_kept_apart(pair: tuple[Path, Path]) -> 
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_traces_of_one_program_are_one_mean(name: str, tmp_path: Path) -> None:
+def test_a_second_trace_of_one_program_is_in_no_mean(name: str, tmp_path: Path) -> None:
     again = tmp_path / "again.etdp"
     shutil.copy(CORPUS / name / "run.etdp", again)
     once = analyse_profile(_traces(CORPUS / name)).methods
     twice = analyse_profile(load_session([CORPUS / name / "run.etdp", again])).methods
-    assert [time.runs * 2 for time in once] == [time.runs for time in twice]
+    assert [time.runs for time in once] == [time.runs for time in twice]
     assert [time.method_ms for time in twice] == pytest.approx([t.method_ms for t in once])
     assert [time.title for time in twice] == ["method unknown"]
 
