@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
@@ -30,6 +31,7 @@ from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.block_plot import BlockLane, BlockPlot
 from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
@@ -53,7 +55,7 @@ from inspector.tables.compare_lists import (
     list_title,
     time_bars,
 )
-from inspector.units import format_elapsed
+from inspector.units import NS_PER_MS, format_elapsed
 
 if TYPE_CHECKING:
     from inspector.jobs.evaluate import EvalJob
@@ -100,6 +102,7 @@ class ComparePane(PanelActions, Pane):
         self.about = QLabel()
         self.summary = TableView(context.theme, "summary of the comparison")
         self.summary.hide_tools(folds=True)
+        self.blocks = BlockPlot(context.theme)
         self.tree = DotList(context.theme, "Variants of this program")
         self._disk = push_button(
             "Disk use…",
@@ -137,11 +140,13 @@ class ComparePane(PanelActions, Pane):
         upper.addWidget(self.summary)
         beside = QVBoxLayout(self._variant_side)
         beside.setContentsMargins(0, 0, 8, 4)
+        beside.addWidget(self.blocks)
         beside.addWidget(self.tree, 1)
         beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
         upper.addWidget(self._variant_side)
-        upper.setSizes([780, 210])
-        upper.setStretchFactor(0, 1)
+        upper.setSizes([720, 290])
+        upper.setStretchFactor(0, 3)
+        upper.setStretchFactor(1, 1)
         lower = self._lower = QSplitter(Qt.Orientation.Horizontal)
         lower.addWidget(self.details)
         lower.addWidget(self.bars)
@@ -169,7 +174,8 @@ class ComparePane(PanelActions, Pane):
     def _show_variants(self) -> None:
         """Show the variants where the figures have room for their certainty, or are missing."""
         room = self.width() >= _BOTH or self.summary.isHidden()
-        self._variant_side.setVisible(self._has_variants and room)
+        shown = self._has_variants or not self.blocks.is_empty()
+        self._variant_side.setVisible(shown and room)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -280,12 +286,21 @@ class ComparePane(PanelActions, Pane):
         self.summary.show_table(summary_table(found, letters))
         if before is None or (before.letters, before.runs) != (letters, result.runs):
             self.summary.scroll_to_top()  # another pair, or measured now: latency is the first row
+        self.blocks.show_lanes(self._lanes(found, letters))
         self._show_details()
         self._refresh_tools()
         self._show_tables(shown=True)
         self.show_content()
         if result.job is not None:
             self.errors.start(result.shown, result.job)
+
+    @staticmethod
+    def _lanes(found: Comparison, letters: tuple[str, ...]) -> tuple[BlockLane, ...]:
+        sides = np.array(found.blocks, np.float64).reshape(-1, len(letters)).T * NS_PER_MS
+        shown = next((one.values for one in found.summary if one.verdicts), ())
+        times = [None if one is None else one * NS_PER_MS for one in shown]
+        times = times or [None] * len(letters)
+        return tuple(map(BlockLane, letters, sides, times))
 
     def _errors_changed(self) -> None:
         if not self.errors.follower.running and self.isVisible():
@@ -363,6 +378,7 @@ class ComparePane(PanelActions, Pane):
 
     def _restyle(self) -> None:
         self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
+        self._show_tree(self.state)  # its dots have colours of the palette
 
 
 def _nothing(kind: str, content: _CompareContent) -> Need:

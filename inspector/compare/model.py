@@ -277,6 +277,8 @@ class Comparison:
         changes: all results of `etscope diff`, one tuple per session after the first
         notes: missing data and reasons
         problems: why the sessions are not variants of one program, or not whole; empty if they are
+        blocks: fastest run of each session in a block of runs measured together, in ms; None for a
+            block that failed
     """
 
     names: tuple[str, ...]
@@ -296,6 +298,7 @@ class Comparison:
     changes: tuple[tuple[Change, ...], ...]
     notes: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    blocks: tuple[tuple[float | None, ...], ...] = ()
 
     def graph(self, method: str, session: int) -> GraphAlignment | None:
         """Return the graphs of the first and another session, None if one is missing."""

@@ -163,6 +163,7 @@ class _Comparing:
             changes,
             tuple(dict.fromkeys(self._notes)),
             tuple(_problems(self._sessions, self._names, self._graphs)),
+            self._measured.fastest_runs() if self._measured is not None else (),
         )
 
     def _method(self, method: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -82,6 +83,11 @@ class Measurement:
     def content(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         return to_json(self)
+
+    def fastest_runs(self) -> tuple[tuple[float | None, ...], ...]:
+        """Return the fastest run of each program in each block, which verdicts weigh, in ms."""
+        sides = [[min(block, default=None) for block in one.blocks] for one in self.programs]
+        return tuple(zip_longest(*sides))
 
     def common(self, one: int, two: int) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
         """Return the blocks of both programs in the form for `judge`."""

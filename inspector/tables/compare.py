@@ -29,7 +29,8 @@ from inspector.units import format_change
 
 _DELEGATES = "delegates"
 _LETTERS = 26
-_WEIGHED = ("time", "size", "memory", "gap", "work")  # areas that the headline has figures of
+_WEIGHED = ("time", "size", "memory", "gap", "work")  # areas of the headline, in its order
+_REST = len(_WEIGHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,9 @@ def subtitle(found: Comparison, edits: str, runs: str) -> str:
 
 def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     """Return one row per figure of the summary: sessions, differences, and significance."""
-    rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
+    rows = sorted(found.summary, key=_place)
     others = range(1, len(letters))
-    columns = [text_column("figure", [one.what for one in rows], width=22)]
+    columns = [text_column("figure", [one.what for one in rows], width=26)]
     if len({one.method for one in rows if one.method}) > 1:
         columns.append(text_column("method", [one.method for one in rows]))
     columns += value_columns(rows, letters)
@@ -138,6 +139,12 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     columns.append(text_column("area", [one.area for one in rows]))
     keys = [link_of(shown_place(one), letters) for one in rows]
     return Table(tuple(columns), len(rows), keys, noun="numbers")
+
+
+def _place(one: Delta) -> tuple[bool, int]:
+    """Return the place of a figure: what differs in the order of the headline, then the rest."""
+    known = one.area in _WEIGHED
+    return one.area != "time" and not one.differs, _WEIGHED.index(one.area) if known else _REST
 
 
 _MEANINGS = {"good": "better", "bad": "worse"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -47,12 +48,13 @@ OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "nodes",
 )
 MEMORY, SIZES, GAPS, WEIGHTS, CHANGES = "memory", "sizes", "gaps", "weights", "changes"
-RECIPES, GRAPH = "recipes", "graph"
+RECIPES, GRAPH, BLOCKS = "recipes", "graph", "blocks"
 LISTS = (
     (RECIPES, "recipe"),
     (OWNERS, "nodes that changed owner"),
     (PARTITIONS, "partitions"),
     (GRAPH, "graph"),
+    (BLOCKS, "measured blocks"),
     (OPERATORS, "time by operator"),
     (MODULES, "time by module"),
     (NODES, "time by node"),
@@ -78,25 +80,8 @@ def list_title(kind: str) -> str:
 
 def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
     """Return one of the lists, by its name in ``LISTS``."""
-    if kind == OWNERS:
-        return _owners(found.owners, letters)
-    if kind == PARTITIONS:
-        return _partitions(found.partitions, letters)
-    if kind in (OPERATORS, MODULES, NODES):
-        return _times(getattr(found, kind), letters)
-    if kind == MEMORY:
-        return _deltas(found.memory, letters)
-    if kind == SIZES:
-        return _deltas(found.sizes, letters)
-    if kind == GAPS:
-        return _gaps(found, letters)
-    if kind == WEIGHTS:
-        return _weights(found.weights, letters)
-    if kind == RECIPES:
-        return _recipes(found.recipes, letters)
-    if kind == GRAPH:
-        return _graph(found.graphs, letters)
-    return change_table(found.changes, letters)
+    rows = found.graphs if kind == GRAPH else getattr(found, kind)
+    return _TABLES[kind](rows, letters)
 
 
 def _recipes(rows: Sequence[RecipeChange], letters: Sequence[str]) -> Table:
@@ -236,6 +221,22 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
     return Table(tuple(columns), len(ordered), keys, noun="rows")
 
 
+def _blocks(rows: Sequence[tuple[float | None, ...]], letters: Sequence[str]) -> Table:
+    """Return the fastest run of each session in each block; block i of all ran one by one."""
+    largest = max((one for row in rows for one in row if one is not None), default=0.0)
+    unit = choose_unit(Quantity.TIME, largest * NS_PER_MS)
+    columns = [number_column("block", range(1, len(rows) + 1), Quantity.COUNT)]
+    for number, letter in enumerate(letters):
+        values = [_ns(row[number]) for row in rows]
+        columns.append(number_column(letter, values, Quantity.TIME, unit=unit))
+    for number, letter in enumerate(letters[1:], 1):
+        pairs = [(row[0], row[number]) for row in rows]
+        changes = [None if a is None or b is None else _ns(b - a) for a, b in pairs]
+        title = f"{letter} − {letters[0]}"
+        columns.append(number_column(title, changes, Quantity.TIME, unit=unit))
+    return Table(tuple(columns), len(rows), noun="blocks")
+
+
 def time_bars(
     found: Comparison, kind: str, letters: Sequence[str]
 ) -> tuple[tuple[str, float, str, str], ...]:
@@ -301,8 +302,7 @@ def _with_method(one: Delta) -> str:
     return f"{one.method} {one.what}" if one.method and one.method != "forward" else one.what
 
 
-def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
-    rows = found.gaps
+def _gaps(rows: Sequence[GapRow], letters: Sequence[str]) -> Table:
     columns = [
         text_column("node", [_output(one) for one in rows], mono=True, width=24),
         text_column("operator", [one.operator for one in rows]),
@@ -382,6 +382,20 @@ def _difference(one: Change) -> str | None:
         return None
     share = f" ({100 * (new - old) / abs(old):+.1f} %)" if old else ""
     return Figure(new - old, one.unit).signed() + share
+
+
+_TABLES: dict[str, Callable[[Any, Sequence[str]], Table]] = {
+    RECIPES: _recipes,
+    OWNERS: _owners,
+    PARTITIONS: _partitions,
+    GRAPH: _graph,
+    BLOCKS: _blocks,
+    **dict.fromkeys(TIMES, _times),
+    **dict.fromkeys((MEMORY, SIZES), _deltas),
+    GAPS: _gaps,
+    WEIGHTS: _weights,
+    CHANGES: change_table,
+}
 
 
 def _list(kind: str) -> Callable[[Sequence[Session], str, Units], Table]:
