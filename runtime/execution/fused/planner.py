@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 from runtime.execution.binding import BoundInstruction, BoundKernel, Call, store_many
 from runtime.execution.fused import calls
 from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Dataflow, TensorUse
+from runtime.execution.fused.depthwise import depthwise_taps
 from runtime.execution.fused.fuse import Fuser
 from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
 from runtime.execution.fused.operators import CONSTANT, DIRECT, FRESH, MATMULS, SCALED, VIEWS
@@ -263,7 +264,7 @@ class Planner:
         direct = self._direct(bound, outs, ins)
         if direct is not None:
             self._run.direct[place] = direct
-        if (direct is not None or self._keepable(outs)) and self._matmul(place, bound, outs):
+        if (direct is not None or self._keepable(outs)) and self._faster(place, bound, outs):
             return
         if direct is not None:
             plain = self._plain.issuperset(self._same(ins)) or name in MATMULS
@@ -278,9 +279,11 @@ class Planner:
         if name not in VIEWS and self._plain.issuperset(self._same(ins)):
             self._plain.update(outs)
 
-    def _matmul(self, place: int, bound: BoundKernel, outs: list[int]) -> bool:
-        """Bind a matmul with packed weights; return whether it is one."""
+    def _faster(self, place: int, bound: BoundKernel, outs: list[int]) -> bool:
+        """Bind a matmul with packed weights or taps of a convolution; return whether it is one."""
         run = self._matmuls.at(bound, self._folded)
+        if run is None:
+            run = depthwise_taps(bound, self._flow, self._folded)
         if run is None:
             return False
         if self._keepable(outs):

@@ -187,8 +187,7 @@ class InPlaceCall:
             self._now = None  # until all are taken
             self._take_sizes(self._resized if is_own else self._takers)
             self._now = self._ask(given) if known is None else known
-        assert self._now is not None
-        for end, sizes, held in self._now.results:
+        for end, sizes, held in () if known is None else known.results:
             if held is None:
                 end.slot.resize(sizes)
             else:
