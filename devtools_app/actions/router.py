@@ -11,6 +11,7 @@ from devtools_app.actions.host import CommandHost, Services
 from devtools_app.actions.recipe_command import COMPARE
 from devtools_app.state import requests, transitions
 from devtools_app.state.trusted_code import agree
+from inspector.numerics.report import FLOAT
 
 
 class Router:
@@ -27,6 +28,7 @@ class Router:
             requests.GoTo: self._go_to,
             requests.ShowView: lambda one: window.show_view(one.view),
             requests.ShowTensor: self._show_tensor,
+            requests.ShowLosses: self._show_losses,
             requests.OpenPaths: lambda one: controller.open(one.paths),
             requests.OpenVariant: lambda one: controller.open_result(one.files),
             requests.OpenAlone: lambda one: controller.open_alone(one.path),
@@ -69,6 +71,11 @@ class Router:
     def _show_tensor(self, request: requests.ShowTensor) -> None:
         self._store.update(tensor=request.key)
         self._window.show_view("tensor")
+
+    def _show_losses(self, request: requests.ShowLosses) -> None:
+        shown = transitions.show_session(self._store.state, request.session)
+        self._store.put(replace(shown, gap_reference=FLOAT))
+        self._window.show_view("gap")
 
     def _go_to(self, request: requests.GoTo) -> None:
         self._store.put(transitions.go_to(self._store.state, request.place))

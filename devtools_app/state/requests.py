@@ -52,6 +52,13 @@ class ShowTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowLosses:
+    """Compare the values of a quantized session with its float program, and show the gap."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPaths:
     """Open files and folders together as one session."""
 
@@ -294,6 +301,7 @@ Request = (
     | GoTo
     | ShowView
     | ShowTensor
+    | ShowLosses
     | OpenPaths
     | OpenVariant
     | ChooseFiles

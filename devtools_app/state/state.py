@@ -123,6 +123,7 @@ class State:
         all_gaps: the last one of each open session, for comparing sessions
         sweep: results file or folder of the sweep shown, may be empty
         tensor: key of the tensor shown, may be empty
+        gap_reference: recorded graph that the numeric gap compares with
         help_subject: title of the view that the guide was opened for
         gates: requirements that all sessions are judged by, each as a string
     """
@@ -151,6 +152,7 @@ class State:
     all_gaps: tuple[Gaps, ...] = ()
     sweep: str = ""
     tensor: str = ""
+    gap_reference: str = "edge"
     help_subject: str = ""
     gates: tuple[str, ...] = ()
 

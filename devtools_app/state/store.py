@@ -44,6 +44,7 @@ class Changes(TypedDict, total=False):
     compared: tuple[str, ...]
     sweep: str
     tensor: str
+    gap_reference: str
     help_subject: str
     gates: tuple[str, ...]
 

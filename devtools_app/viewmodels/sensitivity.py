@@ -16,6 +16,10 @@ from inspector.recipes.recipe_file import read_recipe
 from inspector.tables.sensitivity import module_of
 from schema.errors import FormatError
 
+LEAVE_IN_FLOAT = "Leave in float"
+LEAVE_IN_FLOAT_HELP = (
+    "Change the recipe so that the chosen module is not quantized; Ctrl+R recompiles"
+)
 _NO_MODE = "The recipe quantizes nothing by a mode: choose one in the recipe"
 _NO_RECORD = "The modules are read from an ETRecord: open the program with its own"
 
@@ -64,11 +68,22 @@ def float_offer(point: PointResult | None, one: Variant | None, source: str) -> 
         one: variant whose recipe is edited
         source: of the program that the sweep compiles
     """
-    module = module_of(point) if point is not None else ""
+    if point is None or one is None or os.path.abspath(one.draft.present.source.path) != source:
+        return None
+    return float_edit(module_of(point), one)
+
+
+def float_edit(module: str, one: Variant | None) -> FloatOffer | None:
+    """Return the edit that leaves a module in float, None where it changes nothing.
+
+    Args:
+        module: dotted path, empty for none
+        one: variant whose recipe is edited
+    """
     if not module or one is None:
         return None
     job, target = one.draft.present, EditTarget(TargetKind.MODULE, module)
     edit = edit_named(f"quantize-{NOT_QUANTIZED}")
-    if os.path.abspath(job.source.path) != source or not edit.applies(job, target):
+    if not edit.applies(job, target):
         return None
     return FloatOffer(edit.apply(job, target), f"{module} stays in float")

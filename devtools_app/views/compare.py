@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +18,15 @@ from devtools_app.state.requests import (
     GoTo,
     OpenVariant,
     ShowDisk,
+    ShowLosses,
     ShowSession,
     ShowView,
 )
-from devtools_app.state.state import Gaps, OpenSession, Place, State
+from devtools_app.state.state import OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
+from devtools_app.viewmodels.compare_content import CompareContent, compared, quantized
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -39,11 +40,6 @@ from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
-from inspector.compare.output_errors import OutputErrors
-from inspector.compare.sessions import compare_sessions
-from inspector.experiments.evaluate.comparing import errors_job
-from inspector.jobs.executing import RunJob
-from inspector.numerics.report import GapReport
 from inspector.tables.compare import CompareLink, any_known, headline, subtitle, summary_table
 from inspector.tables.compare_lists import (
     GAPS,
@@ -58,8 +54,7 @@ from inspector.tables.compare_lists import (
 from inspector.units import NS_PER_MS, format_elapsed
 
 if TYPE_CHECKING:
-    from inspector.jobs.evaluate import EvalJob
-    from inspector.jobs.measure import Measurement
+    pass
 
 _ALONE = Need(
     "Nothing to compare with",
@@ -72,16 +67,7 @@ _FAILED = "No other variant of this program could be compiled so far; each line 
 _ALL = "*"
 _BOTH = 800  # pixels from which the variants are listed beside the figures
 _MEASURE = "Measure the programs side by side until their times differ significantly or not at all"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _CompareContent:
-    comparison: Comparison
-    letters: tuple[str, ...]
-    runs: str
-    unknown: str  # sessions whose numeric gap is unknown
-    shown: tuple[OpenSession, ...]
-    job: EvalJob | None  # computes the errors of outputs; None if they are known
+_LOSSES = "Which modules lose by quantization: the numeric gap beside the float program"
 
 
 class ComparePane(PanelActions, Pane):
@@ -92,8 +78,9 @@ class ComparePane(PanelActions, Pane):
         self._jobs = context.jobs
         self.measurer = context.jobs.measurements
         self.errors = context.jobs.output_errors
-        self._content: _CompareContent | None = None
+        self._content: CompareContent | None = None
         self._variants: tuple[Variant, ...] = ()
+        self._list_kept = False  # the user has chosen one
         self.former = ToolbarCombo(context.theme, "former", "Baseline session")
         self.newer = ToolbarCombo(context.theme, "with", "Sessions to compare with it")
         self.lists = ToolbarCombo(context.theme, "list", "What to list")
@@ -117,6 +104,8 @@ class ComparePane(PanelActions, Pane):
             self.add_tool(tool)
         self._measure = push_button("Measure", _MEASURE, self.measure)
         self.add_tool(self._measure)
+        self._losses = push_button("Loss by module", _LOSSES, self._show_losses)
+        self.add_tool(self._losses)
         self._cancel = self.add_button(
             "Cancel", "Cancel the measurement", self.measurer.follower.cancel, right=True
         )
@@ -185,7 +174,7 @@ class ComparePane(PanelActions, Pane):
     def _wire(self) -> None:
         self.former.activated.connect(self._chosen)
         self.newer.activated.connect(self._chosen)
-        self.lists.activated.connect(lambda _index: self._show_details())
+        self.lists.activated.connect(self._list_chosen)
         self.summary.row_activated.connect(lambda row: self._follow(self.summary.rows.key(row)))
         self.details.row_activated.connect(lambda row: self._follow(self.details.rows.key(row)))
         self.tree.opened.connect(self._variant_opened)
@@ -212,7 +201,7 @@ class ComparePane(PanelActions, Pane):
         gaps = tuple(state.gaps_of(one) for one in shown)
         errors = self.errors.known(shown)
         key = (shown, id(measurement), id(errors), *map(id, gaps))
-        self.request(key, lambda: _compare(shown, measurement, gaps, errors))
+        self.request(key, lambda: compared(shown, measurement, gaps, errors))
         self._refresh_tools()
 
     def _offer(self, state: State, shown: tuple[OpenSession, ...]) -> None:
@@ -225,8 +214,13 @@ class ComparePane(PanelActions, Pane):
         self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
         without = [one.id for one in shown if not measured_jobs((one,), self._jobs.run_form)]
         self._measure.setEnabled(not without)
+        self._losses.setVisible(bool(quantized(state, shown)))
         no_program = f"No program to run in {', '.join(without)}"
         self._measure.setToolTip(no_program if without else _MEASURE)
+
+    def _show_losses(self) -> None:
+        if found := quantized(self.state, compared_sessions(self.state)):
+            self._ask(ShowLosses(found))
 
     def _show_tree(self, state: State) -> None:
         one = state.history.of_session(state.current)
@@ -275,7 +269,7 @@ class ComparePane(PanelActions, Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show a comparison."""
-        if not isinstance(result, _CompareContent):
+        if not isinstance(result, CompareContent):
             return
         before, self._content = self._content, result
         found, letters = result.comparison, result.letters
@@ -286,6 +280,8 @@ class ComparePane(PanelActions, Pane):
         self.summary.show_table(summary_table(found, letters))
         if before is None or (before.letters, before.runs) != (letters, result.runs):
             self.summary.scroll_to_top()  # another pair, or measured now: latency is the first row
+        if not self._list_kept:
+            self.lists.setCurrentIndex(self.lists.findData(result.list))
         self.blocks.show_lanes(self._lanes(found, letters))
         self._show_details()
         self._refresh_tools()
@@ -312,6 +308,10 @@ class ComparePane(PanelActions, Pane):
         if len(letters) > 2 or one is None or two is None or one.program != two.program:
             return ""
         return change_line(one.recipe.job, two.recipe.job)
+
+    def _list_chosen(self, _index: int) -> None:
+        self._list_kept = True
+        self._show_details()
 
     def _show_details(self) -> None:
         content, kind = self._content, str(self.lists.currentData() or OWNERS)
@@ -381,7 +381,7 @@ class ComparePane(PanelActions, Pane):
         self._show_tree(self.state)  # its dots have colours of the palette
 
 
-def _nothing(kind: str, content: _CompareContent) -> Need:
+def _nothing(kind: str, content: CompareContent) -> Need:
     """Return the message of an empty list: no difference, or not compared."""
     if kind == GAPS and content.unknown:
         where = "The view Numeric gap compares them."
@@ -391,31 +391,6 @@ def _nothing(kind: str, content: _CompareContent) -> Need:
     if kind == OWNERS and not content.comparison.graphs:
         return Need("Owners are not compared", "Open a program or an ETRecord of both.")
     return Need(f"No difference: {list_title(kind)}")
-
-
-def _compare(
-    shown: tuple[OpenSession, ...],
-    measurement: Measurement | None,
-    gaps: tuple[Gaps | None, ...],
-    errors: OutputErrors | None,
-) -> _CompareContent:
-    sessions, job = [one.session for one in shown], None
-    if errors is None:
-        requested = errors_job(sessions, RunJob(""))
-        job, errors = (
-            (None, requested) if isinstance(requested, OutputErrors) else (requested, None)
-        )
-    reports = [None if one is None else GapReport(one.runs) for one in gaps]
-    found = compare_sessions(sessions, measurement, reports, errors=errors)
-    runs = ""
-    if measurement is not None:
-        blocks = max((len(one.blocks) for one in measurement.programs), default=0)
-        if blocks:
-            runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
-    unknown = ", ".join(
-        one.id for one, report in zip(shown, reports, strict=True) if report is None
-    )
-    return _CompareContent(found, tuple(one.id for one in shown), runs, unknown, shown, job)
 
 
 def _put(label: QLabel, text: str) -> None:

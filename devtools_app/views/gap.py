@@ -11,26 +11,34 @@ from PySide6.QtWidgets import QApplication, QMenu, QSplitter, QVBoxLayout, QWidg
 from typing_extensions import override
 
 from devtools_app.jobs.follower import JobProgress
-from devtools_app.state.requests import Execute, ShowTensor
+from devtools_app.state.requests import EditRecipe, Execute, ShowTensor
 from devtools_app.state.run_form import runnable
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.state.transitions import with_gaps
+from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.sensitivity import (
+    LEAVE_IN_FLOAT,
+    LEAVE_IN_FLOAT_HELP,
+    float_edit,
+)
 from devtools_app.viewmodels.tensor_look import kept_key
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
+from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tolerance_fields import ToleranceFields
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
-from inspector.numerics.report import Row, RunGap
+from inspector.numerics.report import EDGE, EXPORTED, FLOAT, Row, RunGap
 from inspector.profile.join_index import join_index
 from inspector.recipes.data_source import names_sample
+from inspector.tables.layer_losses import loss_table
 from inspector.tables.numeric_gap import (
     FLOOR,
     MEASURES,
@@ -64,10 +72,12 @@ _READY = Need(
     "etscope gap model.pte model.etrecord run.etdp run.debug",
 )
 _REFERENCES = [
-    ("edge graph", "edge"),
-    ("exported graph", "exported"),
-    ("float program", "float"),
+    ("edge graph", EDGE),
+    ("exported graph", EXPORTED),
+    ("float program", FLOAT),
 ]
+_OUTPUTS, _MODULES = "outputs", "modules"
+_LISTS = [("outputs", _OUTPUTS), ("loss by module", _MODULES)]
 _KEPT = "The tensors were too large to be kept."
 _KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
@@ -84,7 +94,8 @@ class GapPane(PanelActions, Pane):
         self.worst = TableView(context.theme, "worst elements")
         self.worst.hide_tools()
         self.references = ToolbarCombo(context.theme, "reference", "Graph to compare with")
-        self.references.show_choices(_REFERENCES, "edge")
+        self.references.show_choices(_REFERENCES, EDGE)
+        self.references.activated.connect(self._reference_chosen)
         self.measures = ToolbarCombo(context.theme, "metric", "What the errors are measured by")
         measures = [(one.title, name) for name, one in MEASURES.items()]
         self.measures.show_choices(measures, USUAL)
@@ -96,6 +107,12 @@ class GapPane(PanelActions, Pane):
         for tool in (self.references, self.tolerance):
             self.add_tool(tool)
         self.growth.head.addWidget(self.measures)  # the line above keeps its room for the result
+        self.lists = ToolbarCombo(context.theme, "list", "Outputs, or what each module loses")
+        self.lists.show_choices(_LISTS, _MODULES)
+        self.lists.activated.connect(self._list_chosen)
+        self._float = push_button(LEAVE_IN_FLOAT, LEAVE_IN_FLOAT_HELP, self.leave_in_float)
+        self.table.add_tool(self._float, right=True)
+        self.table.add_tool(self.lists, right=True)
         self.table.add_tool(self.runs, right=True)
         self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)
         self._cancel = self.add_button(
@@ -104,6 +121,7 @@ class GapPane(PanelActions, Pane):
         self._begin = self.empty.add_button("Compare", self.compare)
         self._log = self.empty.add_button("Run with values and compare", self.run_and_compare)
         self._jobs = context.jobs
+        self._reference = EDGE
         self._awaited = ""  # program whose values are being logged
         self._shown: OpenSession | None = None
         self._session: OpenSession | None = None  # whose comparison there is
@@ -125,7 +143,7 @@ class GapPane(PanelActions, Pane):
         below = QSplitter(Qt.Orientation.Horizontal)
         below.addWidget(self.table)
         below.addWidget(beside)
-        below.setSizes([760, 320])
+        below.setSizes([720, 340])
         below.setChildrenCollapsible(False)
         page = QWidget()
         layout = QVBoxLayout(page)
@@ -149,11 +167,12 @@ class GapPane(PanelActions, Pane):
             self._log.hide()
             self.show_need(NO_SESSION)
             return
-        if state.open_session is not self._shown:
+        other = state.gap_reference != self._reference
+        if state.open_session is not self._shown or other:
             self._shown, self._run = state.open_session, None
             self._offer_references(state.session)
             self._refresh()
-            self._go_on(state.session)
+            self._go_on(state.session, asked=other)
         elif self._run is not None and state.selection:
             self._show_selected(state.selection)
 
@@ -164,8 +183,8 @@ class GapPane(PanelActions, Pane):
         if session is None or needs(session) is not None or tolerance is None:
             return
         files = tuple(file.path for file in session.files if not file.error)
-        reference = str(self.references.currentData() or "edge")
-        requested = "" if reference == "edge" else reference  # the best there is, else that one
+        reference = str(self.references.currentData() or EDGE)
+        requested = "" if reference == EDGE else reference  # the best there is, else that one
         self._session = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
         relative, absolute = tolerance
@@ -187,8 +206,11 @@ class GapPane(PanelActions, Pane):
         extra = record.roles.extra if record is not None else ()
         choices = [*_REFERENCES, *((name, name) for name in extra)]
         known = [key for _, key in choices]
-        chosen = str(self.references.currentData())
-        self.references.show_choices(choices, chosen if chosen in known else "edge")
+        chosen = self._reference = self.state.gap_reference
+        self.references.show_choices(choices, chosen if chosen in known else EDGE)
+
+    def _reference_chosen(self, _index: int) -> None:
+        self.store.update(gap_reference=str(self.references.currentData()))
 
     def _measure_chosen(self, _index: int) -> None:
         """Show the errors by another metric; the comparison has all of them."""
@@ -197,22 +219,36 @@ class GapPane(PanelActions, Pane):
             self._show_run(self._run)
             self._place_chosen(place)
 
+    def _list_chosen(self, _index: int) -> None:
+        """Show the list that was chosen, with the first row that matters."""
+        if self._run is not None:
+            self._show_run(self._run)
+
+    def leave_in_float(self) -> None:
+        """Change the recipe so that the module of the chosen row is not quantized."""
+        run, place = self._run, self._current
+        module = run.rows[place].module if run is not None and 0 <= place < len(run.rows) else ""
+        offer = float_edit(module, shown_variant(self.state))
+        if offer is not None:
+            self._ask(EditRecipe(offer.job, f"{offer.described}: press Ctrl+R to recompile"))
+
     def _open_tensor(self, number: int) -> None:
         """Show the tensor of a row less its reference."""
-        key = self._tensor_key(number)
+        key = self._tensor_key(self.table.rows.key(number))
         if key:
             self._ask(ShowTensor(key))
 
-    def _tensor_key(self, number: int) -> str:
+    def _tensor_key(self, place: Hashable) -> str:
         run, found = self._run, self.gap_runner.current
-        if run is None or found is None or found.folder is None or not 0 <= number < len(run.rows):
+        if run is None or found is None or found.folder is None or not isinstance(place, int):
             return ""
-        kept = run.rows[number].kept
+        kept = run.rows[place].kept if 0 <= place < len(run.rows) else ""
         return kept_key(found.folder / kept) if kept else ""
 
     def _add_actions(self, menu: QMenu, key: Hashable) -> None:
-        if isinstance(key, int) and self._tensor_key(key):
-            menu.addAction("Show in Tensor, less its reference", lambda: self._open_tensor(key))
+        if tensor := self._tensor_key(key):
+            words = "Show in Tensor, less its reference"
+            menu.addAction(words, lambda: self._ask(ShowTensor(tensor)))
 
     def _libraries(self) -> tuple[str, ...]:
         """Return the operator libraries of the Run panel."""
@@ -237,9 +273,9 @@ class GapPane(PanelActions, Pane):
         if isinstance(job, RunJob) and job.logs_values and names_sample(job.inputs):
             self._awaited = job.program
 
-    def _go_on(self, session: Session) -> None:
-        """Compare if the requested values are available."""
-        content = self._awaited and any(
+    def _go_on(self, session: Session, *, asked: bool) -> None:
+        """Compare if the requested values are available, or another reference was chosen."""
+        content = asked or any(
             os.path.abspath(file.path) == self._awaited for file in session.files
         )
         if content and needs(session) is None:
@@ -299,10 +335,13 @@ class GapPane(PanelActions, Pane):
         self._report(run)
         self.note.setText(summary(run))
         measure = str(self.measures.currentData() or USUAL)
-        self.table.show_table(gap_table(run.rows, measure))
+        by_module = run.is_float and self.lists.currentData() == _MODULES
+        self.table.show_table(loss_table(run) if by_module else gap_table(run.rows, measure))
+        self.lists.setVisible(run.is_float)
+        self._float.setVisible(run.is_float)
         bad = frozenset(row.order for row in run.rows if row.diverges)
         self.growth.show_errors(*growth(run, measure), bad, MEASURES[measure].words)
-        first = run.first_divergence()
+        first = run.largest_loss() if by_module else run.first_divergence()
         self._place_chosen(first.order if first is not None else 0)
 
     def _report(self, run: RunGap) -> None:
@@ -316,12 +355,12 @@ class GapPane(PanelActions, Pane):
     # -- one row ---------------------------------------------------------------------------
 
     def _row_chosen(self, number: int) -> None:
-        run = self._run
-        if run is None or not 0 <= number < len(run.rows):
+        run, place = self._run, self.table.rows.key(number)
+        if run is None or not isinstance(place, int) or not 0 <= place < len(run.rows):
             return
-        row = run.rows[number]
-        self._current = number
-        self.growth.show_current(number)
+        row = run.rows[place]
+        self._current = place
+        self.growth.show_current(place)
         self._look(row)
         if row.graph_node:
             self.select(
@@ -360,6 +399,7 @@ class GapPane(PanelActions, Pane):
             self._look(row)
 
     def _look(self, row: Row) -> None:
+        self._float.setEnabled(float_edit(row.module, shown_variant(self.state)) is not None)
         found = self.gap_runner.current
         if not row.compared:
             self._show_no_tensor(row.reason)

@@ -12,7 +12,13 @@ from devtools_app.state.requests import EditRecipe, OpenPaths, StartSweep
 from devtools_app.state.state import State
 from devtools_app.state.sweep_file import RESULTS
 from devtools_app.state.variant_steps import shown_variant
-from devtools_app.viewmodels.sensitivity import FloatOffer, float_offer, source_of
+from devtools_app.viewmodels.sensitivity import (
+    LEAVE_IN_FLOAT,
+    LEAVE_IN_FLOAT_HELP,
+    FloatOffer,
+    float_offer,
+    source_of,
+)
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -62,10 +68,7 @@ class SweepPane(PanelActions, Pane):
             combo.activated.connect(lambda _index: self._draw())
             self.add_tool(combo)
         self.float_button = self.add_button(
-            "Leave in float",
-            "Change the recipe so that the chosen module is not quantized; Ctrl+R recompiles",
-            self.leave_in_float,
-            right=True,
+            LEAVE_IN_FLOAT, LEAVE_IN_FLOAT_HELP, self.leave_in_float, right=True
         )
         self.open_button = self.add_button(
             "Open point", "Open the files of the chosen point", self.open_point, right=True

@@ -25,6 +25,7 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.run_folder import kept_inputs, kept_method
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
+from inspector.tables.layer_losses import loss_table
 from inspector.tables.numeric_gap import call_gap_table, gap_table, loss_words
 
 _SHOWN = 40
@@ -143,11 +144,14 @@ def gap_answer(report: GapReport, options: Namespace, more: str = "--top shows m
         chosen = chosen[: options.top]
     first = next((each for each in runs if each.first_divergence() is not None), None)
     call = f"call {first.call}, " if first is not None and first.call >= 0 else ""
-    losses = _losses([each for each in runs if each.is_float])
+    floats = [each for each in runs if each.is_float]
+    losses = _losses(floats)
     lines = [*_lines(data, losses, call), *notes]
     if len(chosen) < len(rows):
         lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; {more}")
     tables = [shown(gap_table(chosen))]
+    if floats:
+        tables.append(shown(loss_table(max(floats, key=_loss)), "loss by module", top=options.top))
     if any(each.call >= 0 for each in runs):
         tables.append(shown(call_gap_table(runs), "calls"))
     return Answer(data, lines=lines, tables=tables)

@@ -11,6 +11,7 @@ from inspector.numerics.grades import ORDER
 from inspector.numerics.metrics import Metrics
 from schema.objects.codec import from_json, to_json
 
+EDGE, EXPORTED, FLOAT = "edge", "exported", "float"  # graphs that a run is compared with
 INSTRUCTION, INSIDE = "instruction", "inside"
 BY_REFERENCE, BY_RUN = "reference", "values of the run"
 

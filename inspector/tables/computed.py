@@ -12,10 +12,11 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended
 from inspector.jobs.planning import PlanJob, plans_of
 from inspector.jobs.run import JobRun
-from inspector.numerics.report import GapReport
+from inspector.numerics.report import FLOAT, GapReport
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
 from inspector.tables.backends import plan_table
+from inspector.tables.layer_losses import loss_table
 from inspector.tables.memory import memory_plan
 from inspector.tables.numeric_gap import call_gap_table, gap_table
 from inspector.tables.planners import planner_table
@@ -46,6 +47,14 @@ def gap(session: Session, method: str, _units: Units) -> Table:
     """
     runs = _runs(session, method)
     return gap_table(runs[0].rows if runs else ())
+
+
+def layer_losses(session: Session, method: str, _units: Units) -> Table:
+    """Return the loss by quantization of each module, in the first run or call of a method.
+
+    Raises: QueryError without a program and a trace, or if the worker fails
+    """
+    return loss_table(_runs(session, method, FLOAT)[0])
 
 
 def call_gaps(session: Session, method: str, _units: Units) -> Table:
@@ -124,11 +133,11 @@ def _data_files(session: Session) -> tuple[str, ...]:
     return tuple(file.path for file in session.files if file.kind == "ptd")
 
 
-def _runs(session: Session, method: str) -> list[Any]:
+def _runs(session: Session, method: str, reference: str = "") -> list[Any]:
     if session.program is None or not session.dumps:
         raise QueryError("the numeric gap needs a program and the trace of a run that logs values")
     files = tuple(file.path for file in session.files if not file.error)
-    report = _finished(GapJob(files, method)).state or GapReport()
+    report = _finished(GapJob(files, method, reference)).state or GapReport()
     if not report.runs:
         raise QueryError("; ".join(report.notes) or "nothing was compared")
     return [one for one in report.runs if one.run == 0]

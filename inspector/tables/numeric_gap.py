@@ -244,10 +244,15 @@ def loss_words(run: RunGap) -> str:
     return words
 
 
-def _layer(row: Row) -> str:
-    """Return the node of a row, with its module: its last node that quantizes nothing."""
+def computing_node(row: Row) -> str:
+    """Return the node of a row: its last one that quantizes nothing."""
     computing = [name for name in row.covers if "quantize" not in name]
-    name = computing[-1] if computing else row.node or row.operator
+    return computing[-1] if computing else row.node or row.operator
+
+
+def _layer(row: Row) -> str:
+    """Return the node of a row, with its module."""
+    name = computing_node(row)
     return f"{name} ({row.module})" if row.module else name
 
 

@@ -77,6 +77,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry(
             "call-gaps", "a call of a sequence, its gap", "computed:call_gaps", computed=True
         ),
+        TableEntry("layer-losses", "a module, its loss", "computed:layer_losses", computed=True),
         TableEntry("cases", "a case of a bundle, its verdict", "computed:cases", computed=True),
         TableEntry(
             "step-nodes", "a node of a call", "computed:step_nodes", computed=True, of=_CALL

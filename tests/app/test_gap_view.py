@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import EditRecipe, ShowLosses
+from devtools_app.state.variants import History, opened
 from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
 from devtools_app.views.tensor import TensorPane
 from devtools_app.widgets.tolerance_fields import ToleranceFields
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
+from inspector.jobs.gap import GapJob
 from inspector.numerics.metrics import Tolerance, measure
-from inspector.numerics.report import Row, RunGap
+from inspector.numerics.report import EDGE, FLOAT, Row, RunGap
+from inspector.recipes.compile_job import NOT_QUANTIZED, CompileJob, Quantization, Source
+from inspector.recipes.recipe import Recipe
+from inspector.tables.layer_losses import layer_losses
 from inspector.tables.numeric_gap import FLOOR, MEASURES, gap_table, growth, summary, tensor_look
 from inspector.tables.selection import Selection, SelectionKind
 from tests.inspector.jobs_here import Here
@@ -193,8 +200,6 @@ def _row(order: int, error: float | None, **more: Any) -> Row:
     found = None if error is None else measure(zero + 1, zero + 1 + error, "float32", Tolerance())
     reason = "" if found is not None else "not traced"
     row = Row("instruction", "forward", order, 0, "aten::add.out", node=f"n{order}", order=order)
-    from dataclasses import replace
-
     return replace(row, total=found, own=found, reason=reason, **more)
 
 
@@ -285,6 +290,77 @@ def test_tolerance_is_read_and_wrong_ones_are_named(qtbot) -> None:
     assert fields.read() is None
     assert confirmed == [True]
     assert fields.absolute.toolTip().startswith("Expected a number")
+
+
+def row(order: int, module: str, noise: float, place: str = "inside") -> Row:
+    reference = np.linspace(1.0, 2.0, 8)
+    own = measure(reference, reference * (1 + noise), "float64", Tolerance())
+    return Row(
+        place, "forward", 0, order, "add", node=f"n{order}", module=module, own=own, order=order
+    )
+
+
+def test_losses_by_module_are_those_of_the_worst_output_and_count_it_once() -> None:
+    rows = (
+        row(0, "", 0.01),
+        row(1, "first", 0.02),
+        row(2, "first", 0.05),
+        row(3, "second", 0.03),
+        replace(row(4, "second", 0.05, "instruction"), node="n2"),  # n2 as it leaves its delegate
+    )
+    found = layer_losses(RunGap("forward", 0, 0, -1, "", "float", rows, is_float=True))
+    named = [(one.module, one.worst.order, one.outputs) for one in found]
+    assert named == [("first", 2, 2), ("second", 3, 1), ("", 0, 1)]
+    assert [one.noise for one in found] == pytest.approx([0.05, 0.03, 0.01], rel=1e-3)
+
+
+def test_a_float_reference_lists_modules_and_one_of_them_is_left_in_float(
+    make_window, qtbot
+) -> None:
+    window = make_window()
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    rows = (row(0, "", 0.01), row(1, "first", 0.02), row(2, "second", 0.05))
+    run = RunGap("forward", 0, 0, -1, "", "float", rows, is_float=True)
+    asked: list[object] = []
+    found._ask = asked.append
+    found._show_run(run)
+    assert found.table.rows.length == 3
+    assert not found.lists.isHidden()
+    assert found._current == 2  # the largest loss
+    assert not found._float.isEnabled()  # no recipe is known
+    found.leave_in_float()
+    assert asked == []
+
+    job = CompileJob(Source("m.py", "f"), quantising=Quantization("static"))
+    store = window.store
+    recipe = Recipe(job)
+    store.update(history=opened(History(), store.state.current, recipe, ("m.pte",)))
+    found._row_chosen(2)  # the last of the table: nodes of no module
+    assert not found._float.isEnabled()
+    found._row_chosen(0)
+    assert found._float.isEnabled()
+    found.leave_in_float()
+    (edit,) = [one for one in asked if isinstance(one, EditRecipe)]
+    assert edit.job.quantising.modules == (f"second={NOT_QUANTIZED}",)
+
+    found._show_run(replace(run, is_float=False))
+    assert found.lists.isHidden()
+    assert found._float.isHidden()
+
+
+def test_losses_are_asked_for_beside_the_float_program(make_window, qtbot, monkeypatch) -> None:
+    window = make_window()
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    started: list[GapJob] = []
+    monkeypatch.setattr(
+        found.gap_runner, "start", lambda job, **_options: started.append(job) or ""
+    )
+    window.router(ShowLosses(window.store.state.current))
+    assert found.references.currentData() == FLOAT
+    assert [one.reference for one in started] == [FLOAT]
+    found.references.setCurrentIndex(found.references.findData(EDGE))
+    found.references.activated.emit(found.references.currentIndex())
+    assert [one.reference for one in started] == [FLOAT, ""]
 
 
 def test_metric_and_tolerance_are_chosen_in_the_view_and_a_row_opens_its_tensor(

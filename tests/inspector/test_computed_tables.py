@@ -75,6 +75,7 @@ def test_cases_of_a_bundle_are_those_of_the_verb() -> None:
         ("planners", "run.etdp", "needs a program"),
         ("gap", "model.pte", "needs a program and the trace"),
         ("call-gaps", "run.etdp", "needs a program and the trace"),
+        ("layer-losses", "model.pte", "needs a program and the trace"),
         ("step-nodes", "run.etdp", "needs a program"),
         ("backend-plan", "model.pte", "no recipe found"),
         ("cases", "model.pte", "need a bundled program"),
@@ -120,6 +121,7 @@ def test_computed_tables_are_those_of_workers() -> None:
         "call-gaps",
         "cases",
         "backend-plan",
+        "layer-losses",
         "step-nodes",
         "step-values",
     }

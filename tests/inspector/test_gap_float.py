@@ -231,6 +231,30 @@ def test_the_only_quantized_layer_is_the_one_that_loses(
         assert exact - {None}, "no layer was told apart"
 
 
+@pytest.mark.parametrize(
+    ("function", "module", "mode"),
+    [("layers", "second", "static"), ("attention", "up", "8da4w:group=32")],
+)
+def test_table_of_losses_begins_with_the_only_quantized_module(
+    source: Path, function: str, module: str, mode: str
+) -> None:
+    folder = built(source, function, "--quantize", "none", "--quantize-module", f"{module}={mode}")
+    answer = run("table", "layer-losses", *files(folder), "--format", "json")
+    (table,) = json.loads(answer.out)["data"]["tables"]
+    ids = [column["id"] for column in table["columns"]]
+    all_rows = [dict(zip(ids, row["values"], strict=True)) for row in table["rows"]]
+    rows = [row for row in all_rows if row["module"]]  # the input that is quantized has none
+    assert rows[0]["module"] == module
+    others = [row["own_error"] or 0.0 for row in rows[1:]]
+    assert others
+    assert rows[0]["own_error"] > 100 * max(others)
+    data = gap(folder)
+    mine = [row["own"] for row in data["rows"] if row["module"] == module and row["own"]]
+    assert rows[0]["own_error"] == pytest.approx(max(10 ** (-one["snr_db"] / 20) for one in mine))
+    shown = run("gap", *files(folder), "--reference", "float").out
+    assert "loss by module" in shown
+
+
 def test_integers_are_compared_as_what_they_stand_for(source: Path) -> None:
     data = gap(built(source, "images", "--quantize", "static"))
     inside = [row for row in data["rows"] if row["place"] == "inside" and row["compared"]]

@@ -31,10 +31,7 @@ from inspector.numerics.replay.inputs import (
 from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.other_inputs import with_other_inputs
 from inspector.numerics.replay.references import MappedReference, reference_graph
-from inspector.numerics.report import (
-    GapReport,
-    RunGap,
-)
+from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, RunGap
 from inspector.numerics.tensors import buffer_of_block, logged_blocks
 from inspector.numerics.traced import instruction_outputs, logged_run
 from inspector.rebuild.serde_rewrite import RebuildError
@@ -44,7 +41,6 @@ from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.errors import FormatError
 from schema.program import ProgramFile
 
-EDGE, EXPORTED, FLOAT = "edge", "exported", "float"
 NO_FLOAT = "no float reference"
 ONLY_OUTPUTS = (
     "the run recorded nothing between its inputs and its outputs;"
