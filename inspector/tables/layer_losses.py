@@ -38,7 +38,7 @@ def layer_losses(run: RunGap) -> tuple[LayerLoss, ...]:
     """Return the modules that lose by themselves, the largest loss first.
 
     An error that a module received from earlier ones is none of its own. Rows that are joined by
-    order and differ are no evidence, as in the sentence of the largest loss. What leaves a delegate
+    order and differ are left out, as in the sentence of the largest loss. What leaves a delegate
     counts where it was computed inside.
     """
     rows: dict[str, list[Row]] = {}
