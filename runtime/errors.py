@@ -118,7 +118,7 @@ class ExecutionError(RuntimeError):
 
     def __str__(self) -> str:
         head = f"{self.place}: " if self.place else ""
-        end = "" if self.reason.endswith((".", "!")) else "."
+        end = "" if self.reason.endswith((".", "!", "?")) else "."
         tail = f" {self.remedy}" if self.remedy else ""
         return f"{head}{self.reason}{end} ({self.code.name} 0x{self.code:02x}){tail}"
 

@@ -10,7 +10,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from compiler.emit.config import ExecutorchBackendConfig
-from compiler.frontend import export
+from compiler.frontend import ExportError, export
 from compiler.interface.external_weights import mark_behind, mark_weights
 from compiler.llm.compat.backends import enabled_partitioners
 from compiler.llm.config import (
@@ -25,6 +25,9 @@ from compiler.llm.decoder import DecoderSizes
 from compiler.llm.lora import is_adapter
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.size_checks import FamilyError
+from compiler.llm.transformers_source import TransformersDecoder
+from compiler.llm.transformers_state import one_line
 from compiler.memory.options import MemoryPlanningPass
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
@@ -84,8 +87,10 @@ def _adapted(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Buil
 def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> ExportedProgram:
     longest = config.export.max_seq_length
     fixed = method.export_seq_len
-    dynamic = config.model.enable_dynamic_shape and fixed is None
-    dynamic = dynamic and longest > 1
+    dynamic = _takes_many(config, model) and fixed is None and longest > 1
+    if fixed is not None and fixed > 1 and _is_recurrent(model):
+        words = f"expected 1, found {fixed}: the state of this family takes one token a call"
+        raise LlmConfigError(f"multimethod.methods: {method.method_name}: export_seq_len: {words}")
     if fixed is None:
         fixed = min(3, longest) if dynamic or not config.model.use_kv_cache else 1
     if not dynamic and not config.model.use_kv_cache and method.export_seq_len is None:
@@ -96,7 +101,23 @@ def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Exp
     if config.model.use_kv_cache:
         inputs = (tokens, torch.zeros(1, dtype=torch.int64))
         shapes.append(None)
-    return export(model.module, inputs, dynamic_shapes=tuple(shapes) if dynamic else None)
+    try:
+        return export(model.module, inputs, dynamic_shapes=tuple(shapes) if dynamic else None)
+    except ExportError as error:
+        if isinstance(model.module, TransformersDecoder) and config.model.use_kv_cache:
+            other = "export it without" + (", or with model.enable_dynamic_shape=false" * dynamic)
+            words = f"its modules do not export over a static cache: {other}"
+            raise FamilyError(f"model.use_kv_cache: {words} ({one_line(error)})") from error
+        raise
+
+
+def _is_recurrent(model: BuiltModel) -> bool:
+    return isinstance(model.module, TransformersDecoder) and model.module.is_recurrent
+
+
+def _takes_many(config: LlmConfig, model: BuiltModel) -> bool:
+    """Return whether a call may have several tokens."""
+    return config.model.enable_dynamic_shape and not _is_recurrent(model)
 
 
 def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
@@ -118,7 +139,7 @@ def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
         "get_vocab_size": sizes.vocab_size,
         "use_kv_cache": config.model.use_kv_cache,
         "use_sdpa_with_kv_cache": config.model.use_sdpa_with_kv_cache,
-        "enable_dynamic_shape": config.model.enable_dynamic_shape,
+        "enable_dynamic_shape": _takes_many(config, model),
         **more,
         **metadata_of(config),
     }

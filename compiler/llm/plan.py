@@ -12,7 +12,7 @@ from compiler.llm.config import LlmConfig
 from compiler.llm.model import DTYPES, cache_of, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.size_checks import TransformersSizes
-from compiler.llm.transformers_source import cache_shape, empty_model
+from compiler.llm.transformers_source import empty_model, kept_elements
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
 _GROUP = 32
@@ -40,18 +40,22 @@ class ModelShape:
     Attributes:
         linear: parameters of linear layers
         table: parameters of the embedding
+        tokens: rows of the embedding
         rest: other parameters
         windows: of the layers, each with a cache; 0 for none
         groups: of keys and values
         head: size of one
+        kept: elements of a state that all positions share
     """
 
     linear: int
     table: int
+    tokens: int
     rest: int
     windows: tuple[int, ...]
     groups: int
     head: int
+    kept: int = 0
 
 
 def shape_of(config: LlmConfig) -> ModelShape:
@@ -61,7 +65,7 @@ def shape_of(config: LlmConfig) -> ModelShape:
     """
     sizes, _ = sizes_of(config)
     if isinstance(sizes, TransformersSizes):
-        return _counted(sizes)
+        return _counted(sizes, cached=config.model.use_kv_cache)
     if isinstance(sizes, NanoGptSizes):
         width, layers = sizes.n_embd, sizes.n_layer
         each = 12 * width * width
@@ -69,7 +73,7 @@ def shape_of(config: LlmConfig) -> ModelShape:
         places = max(sizes.block_size, config.export.max_context_length) * width
         rest = places + layers * (13 if sizes.bias else 2) * width + 2 * width
         head, none = width // sizes.n_head, (0,) * layers
-        return ModelShape(layers * each, table, rest, none, sizes.n_head, head)
+        return ModelShape(layers * each, table, sizes.vocab_size, rest, none, sizes.n_head, head)
     head, groups = sizes.size_of_head, sizes.groups
     attention = sizes.dim * head * (2 * sizes.n_heads + 2 * groups)
     linear = sizes.n_layers * (attention + 3 * sizes.dim * sizes.hidden_dim)
@@ -80,10 +84,11 @@ def shape_of(config: LlmConfig) -> ModelShape:
     rest += sizes.n_layers * 2 * head if sizes.use_qk_norm else 0
     if sizes.attention_qkv_bias:
         rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
-    return ModelShape(linear, table, rest, sizes.window_of_layers, groups, head)
+    windows = sizes.window_of_layers
+    return ModelShape(linear, table, sizes.vocab_size, rest, windows, groups, head)
 
 
-def _counted(sizes: TransformersSizes) -> ModelShape:
+def _counted(sizes: TransformersSizes, *, cached: bool) -> ModelShape:
     """Return the parameters of a module of transformers, by the layers that hold them."""
     model = empty_model(sizes)
     untyped: Any = model
@@ -99,9 +104,10 @@ def _counted(sizes: TransformersSizes) -> ModelShape:
         if isinstance(one, nn.Linear) and id(one.weight) not in tables
     }
     table, many = sum(tables.values()), sum(linear.values())
-    groups, head = cache_shape(model)
     rest = sum(every.values()) - table - many
-    return ModelShape(many, table, rest, (0,) * sizes.n_layers, groups, head)
+    each, kept = kept_elements(model) if cached else (0, 0)
+    pairs = each // 2  # keys and values of all layers, as one layer with heads of one element
+    return ModelShape(many, table, sizes.vocab_size, rest, (0,), pairs, 1, kept)
 
 
 def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
@@ -118,7 +124,8 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     table = shape.table * item
     if bits:
         table = shape.table * int(bits) // 8
-        table += shape.table // (int(by or 0) or shape.head) * _PARAMETER_BYTES
+        scales = shape.table // int(by) if int(by or 0) else shape.tokens
+        table += scales * _PARAMETER_BYTES
     weights = linear + table + shape.rest * item
     row = shape.head * (1 if cache.quantized else item)
     row += 2 * _PARAMETER_BYTES if cache.quantized else 0
@@ -128,7 +135,8 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
         own = replace(cache, length=length, call=min(cache.call, length))
         return sum(own.kept(window) for window in shape.windows)
 
-    return [LengthPlan(one, weights, each * positions(one)) for one in lengths]
+    kept = shape.kept * item
+    return [LengthPlan(one, weights, each * positions(one) + kept) for one in lengths]
 
 
 def _bytes(count: int, word: str, item: int, group: int) -> int:

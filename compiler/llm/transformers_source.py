@@ -5,10 +5,9 @@ Their code is that of the installed package; a checkpoint brings sizes and safet
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -18,12 +17,12 @@ from compiler.llm.attention import CacheOptions
 from compiler.llm.config import LlmConfig, LlmConfigError
 from compiler.llm.safetensors import CheckpointError
 from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes
+from compiler.llm.transformers_state import StateTensor, decoder_state, one_line, state_elements
 from compiler.quantize.quiet_imports import import_quietly
 
 Tensor = torch.Tensor
 _MOST_LAYERS = 4096  # each is built before its weights exist
 _LARGEST = 1 << 40  # of any size in a configuration; their products stay within 64 bits
-_STATE = ("keys", "values", "cumulative_length")  # of each layer of a static cache
 _OURS_ONLY = (
     "use_sdpa_with_kv_cache",
     "use_attention_sink",
@@ -57,7 +56,7 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
         text = _config(package, content).get_text_config()
         layers, vocabulary = text.num_hidden_layers, text.vocab_size
     except Exception as error:
-        raise FamilyError(f"{place}: {_first_line(error)}") from error
+        raise FamilyError(f"{place}: {one_line(error)}") from error
     if not isinstance(layers, int) or not 1 <= layers <= _MOST_LAYERS:
         raise FamilyError(f"{place}: expected 1 to {_MOST_LAYERS:,} layers, found {layers!r:.40}")
     sizes = TransformersSizes(kind, dict(content), vocabulary, layers, place)
@@ -94,7 +93,21 @@ def _config(package: Any, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
         for name, value in content.items()
         if name not in ("auto_map", "model_type") and not name.startswith("_")
     }
-    return package.AutoConfig.for_model(content["model_type"], **given)
+    config = package.AutoConfig.for_model(content["model_type"], **_with_floats(given))
+    config._experts_implementation = "batched_mm"  # the others sort tokens by the expert they chose
+    return config
+
+
+def _with_floats(value: Any) -> Any:  # noqa: ANN401 - content of a JSON file
+    """Return content in which infinity is a number, which the package writes as an object."""
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        if [*held] == ["__float__"]:
+            return float(held["__float__"])
+        return {name: _with_floats(one) for name, one in held.items()}
+    if isinstance(value, list):
+        return [_with_floats(one) for one in cast("list[Any]", value)]
+    return value
 
 
 def empty_model(sizes: TransformersSizes) -> nn.Module:
@@ -117,7 +130,7 @@ def _built(sizes: TransformersSizes, dtype: torch.dtype) -> nn.Module:
             return kind.from_config(config, dtype=dtype, attn_implementation="eager")
     except Exception as error:
         words = f"transformers builds no decoder of model_type {sizes.model_type!r}"
-        raise FamilyError(f"{sizes.place}: {words}: {_first_line(error)}") from error
+        raise FamilyError(f"{sizes.place}: {words}: {one_line(error)}") from error
 
 
 def transformers_model(
@@ -143,7 +156,7 @@ def transformers_model(
             ignore_mismatched_sizes=True,
         )
     except Exception as error:
-        raise CheckpointError(f"the checkpoint does not load: {_first_line(error)}") from error
+        raise CheckpointError(f"the checkpoint does not load: {one_line(error)}") from error
     _check_loaded(report)
     return found
 
@@ -166,71 +179,45 @@ class TransformersDecoder(nn.Module):
     def __init__(self, model: nn.Module, options: CacheOptions, *, all_logits: bool) -> None:
         super().__init__()
         self.cache, self.all_logits = options, all_logits
-        self._layers: list[Any] = []
-        caller: Any = model
+        self._state = decoder_state(_package(), model, options.length) if options.used else None
         for name, part in model.named_children():
             self.add_module(name, part)
-        if options.used:
-            caller, self._layers = _exportable(model, options)
-        for at, layer in enumerate(self._layers):
-            for name in _STATE:
-                self.register_buffer(f"{name}_{at}", getattr(layer, name), persistent=False)
-        self._caller = (caller.eval(),)  # in a tuple: its parts are those of this module
+        for kept in self._kept:
+            self.register_buffer(kept.name, kept.holder[kept.key], persistent=False)
+        self._caller = (model.eval(),)  # in a tuple: its parts are those of this module
+
+    @property
+    def _kept(self) -> Sequence[StateTensor]:
+        return () if self._state is None else self._state.kept
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Return whether it has a state that takes one token a call."""
+        return self._state is not None and bool(self._state.recurrent)
 
     @override
     def forward(self, tokens: Tensor, input_pos: Tensor | None = None) -> Tensor:
         """Return logits of the last position, or of all."""
         (caller,) = self._caller
-        if input_pos is None:
-            logits = caller(input_ids=tokens, use_cache=False).logits
-        else:
-            for at, layer in enumerate(self._layers):  # an export follows buffers of modules only
-                for name in _STATE:
-                    setattr(layer, name, getattr(self, f"{name}_{at}"))
-            logits = caller(input_ids=tokens, cache_position=input_pos)
+        state: dict[str, Any] = {"use_cache": False}
+        if input_pos is not None and self._state is not None:
+            buffers = {kept.name: getattr(self, kept.name) for kept in self._kept}
+            state = self._state.enter(buffers, input_pos, tokens)
+        logits = caller(input_ids=tokens, **state).logits
         return logits if self.all_logits else logits[:, -1, :]
 
 
-def _exportable(model: nn.Module, options: CacheOptions) -> tuple[nn.Module, list[Any]]:
-    """Return the package's exportable module with a static cache, and the layers of the cache.
+def kept_elements(model: nn.Module) -> tuple[int, int]:
+    """Return the elements that a model keeps for each position, and those for all of a text.
 
-    Raises: FamilyError for families whose state is not such a cache
+    Raises: FamilyError for families whose state has no fixed sizes
     """
-    untyped: Any = model
-    chosen = untyped.generation_config
-    chosen.use_cache, chosen.cache_implementation = True, "static"
-    untyped.config.get_text_config().use_cache = True
     try:
-        parts: Any = importlib.import_module("transformers.integrations.executorch")
-        whole = parts.TorchExportableModuleForDecoderOnlyLM(
-            model, batch_size=1, max_cache_len=options.length
-        )
-        found: Any = whole.model  # the outer module does not pass positions on in all releases
-        cache: Any = getattr(found, "static_cache", None) or found.cache
-        layers = list(cache.layers)
-        states = [getattr(one, name) for one in layers for name in _STATE]
-    except Exception as error:
-        kind = untyped.config.model_type
-        words = f"transformers has no static cache for {kind!r} ({_first_line(error)})"
-        raise FamilyError(f"model.use_kv_cache: {words}; export it without") from error
-    assert all(isinstance(one, Tensor) for one in states)
-    return found, layers
-
-
-def cache_shape(model: nn.Module) -> tuple[int, int]:
-    """Return the heads of keys in a layer, and the size of one.
-
-    Raises: FamilyError for families whose state is not such a cache
-    """
-    untyped: Any = model
-    text = untyped.config.get_text_config()
-    try:
-        heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-        size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    except Exception as error:
-        words = f"model_type {text.model_type!r} has no heads: its cache is not known"
+        return state_elements(_package(), model)
+    except FamilyError as error:
+        kind = cast("Any", model).config.model_type
+        words = f"what {kind!r} keeps of a text is not known without weights ({error})"
         raise FamilyError(words) from error
-    return heads, size
 
 
 def check_options(config: LlmConfig, kind: str) -> None:
@@ -242,8 +229,3 @@ def check_options(config: LlmConfig, kind: str) -> None:
         if getattr(config.model, name):
             words = f"not available for {kind!r}, a module of transformers"
             raise LlmConfigError(f"model.{name}: {words}")
-
-
-def _first_line(error: BaseException) -> str:
-    """Return the message of an error of the package, as one short line."""
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,190 @@
+"""What a decoder of ``transformers`` keeps from call to call, as buffers that an export follows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from compiler.llm.size_checks import FamilyError
+
+Tensor = torch.Tensor
+_ATTENTION = ("keys", "values", "cumulative_length")  # of a layer with attention
+_RECURRENT = ("conv_states", "recurrent_states")  # of a layer without, each by its number
+
+_COUNTED = "embed_positions"  # of families that count the tokens before in Python, as OPT does
+
+
+@dataclass(frozen=True, slots=True)
+class StateTensor:
+    """A tensor of the state.
+
+    Attributes:
+        name: of its buffer
+        holder: that the package reads it from
+        key: under which it does
+    """
+
+    name: str
+    holder: dict[Any, Any]
+    key: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderState:
+    """The state of a decoder.
+
+    Attributes:
+        cache: of the package
+        keyword: under which its modules take it
+        attention: keys, values and positions
+        recurrent: what depends on all earlier tokens
+        mask: of all positions for families that count those of a mask, None for others
+    """
+
+    cache: Any
+    keyword: str
+    attention: Sequence[StateTensor]
+    recurrent: Sequence[StateTensor]
+    mask: Tensor | None
+
+    @property
+    def kept(self) -> Sequence[StateTensor]:
+        """Return all of it."""
+        return (*self.attention, *self.recurrent)
+
+    def enter(
+        self, buffers: Mapping[str, Tensor], position: Tensor, tokens: Tensor
+    ) -> dict[str, Any]:
+        """Let the package use buffers from a position on; return what to call a model with.
+
+        A text that begins at position 0 finds no state of an earlier one.
+        """
+        for kept in self.kept:
+            kept.holder[kept.key] = buffers[kept.name]
+        for kept in self.attention:
+            if kept.key == "cumulative_length":
+                kept.holder[kept.key].copy_(position[0])
+        for kept in self.recurrent:
+            held = kept.holder[kept.key]
+            held.copy_(torch.where(position == 0, torch.zeros_like(held), held))
+        given: dict[str, Any] = {self.keyword: self.cache, "use_cache": True}
+        if self.mask is not None:
+            places = torch.arange(tokens.shape[1]) + position
+            given.update(attention_mask=self.mask, position_ids=places.unsqueeze(0))
+        return given
+
+
+def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState:  # noqa: ANN401
+    """Return the empty state of a model, with the sizes that a call of it with one token has.
+
+    Args:
+        package: ``transformers``
+        model: on the device meta its results are not compared
+        length: positions
+
+    Raises: FamilyError for families whose state has no fixed sizes
+    """
+    untyped: Any = model
+    text = untyped.config.get_text_config()
+    text.use_cache = True
+    try:
+        cache: Any = package.StaticCache(config=text, max_cache_len=length)
+        cache.layers[:] = [_whole(one, length) for one in cache.layers]
+        taken = inspect.signature(untyped.forward).parameters
+        keyword = "cache" if "cache" in taken else "past_key_values"
+        state = {keyword: cache, "use_cache": True}
+        first = torch.zeros((1, 1), dtype=torch.int64, device=untyped.device)
+        with torch.no_grad():
+            model.eval()(input_ids=first, **state)
+    except Exception as error:
+        raise _refused(untyped, one_line(error)) from error
+    attention = [
+        StateTensor(f"{name}_{at}", layer.__dict__, name)
+        for at, layer in enumerate(cache.layers)
+        for name in _ATTENTION
+        if isinstance(getattr(layer, name, None), Tensor)
+    ]
+    recurrent = [
+        StateTensor(f"{name}_{at}_{number}", held, number)
+        for at, layer in enumerate(cache.layers)
+        for name in _RECURRENT
+        for number, held in _numbered(getattr(layer, name, None))
+    ]
+    if not attention and not recurrent:
+        raise _refused(untyped, "its modules keep nothing in one")
+    names: list[str] = [name for name, _ in untyped.named_modules()]
+    counted = any(name.endswith(_COUNTED) for name in names)
+    mask = torch.ones((1, length), dtype=torch.int64) if counted else None
+    found = DecoderState(cache, keyword, attention, recurrent, mask)
+    for kept in found.kept:
+        kept.holder[kept.key].zero_()
+    if length > 1 and not untyped.device.type == "meta" and not _repeats(untyped, found):
+        raise _refused(untyped, "its modules keep more than is in one")
+    return found
+
+
+def _repeats(model: Any, state: DecoderState) -> bool:  # noqa: ANN401
+    """Return whether calls of one token each have the logits of a call of two.
+
+    Some families keep a state in their modules, which an export would take for constants: they
+    fail, since another text is begun between the calls.
+    """
+    tokens = torch.tensor([[0, 1]])
+    empty = {kept.name: torch.zeros_like(kept.holder[kept.key]) for kept in state.kept}
+    filled, other = ({name: one.clone() for name, one in empty.items()} for _ in range(2))
+
+    def last_logits(buffers: Mapping[str, Tensor], token: Tensor, position: int) -> Tensor:
+        given = state.enter(buffers, torch.tensor([position]), token)
+        return model(input_ids=token, **given).logits[0, -1]
+
+    with torch.no_grad():
+        whole = model(input_ids=tokens, use_cache=False).logits[0, -1]
+        last_logits(filled, tokens[:, :1], 0)
+        last_logits(other, tokens[:, 1:], 0)
+        last = last_logits(filled, tokens[:, 1:], 1)
+    state.enter(empty, torch.tensor([0]), tokens)
+    most = 1e-4 if whole.dtype is torch.float32 else 0.1
+    return not bool((last - whole).abs().max() > most * whole.abs().max())
+
+
+def _refused(model: Any, words: str) -> FamilyError:  # noqa: ANN401
+    kind = model.config.model_type
+    words = f"transformers has no static cache for {kind!r} ({words})"
+    return FamilyError(f"model.use_kv_cache: {words}; export it without")
+
+
+def state_elements(package: Any, model: nn.Module) -> tuple[int, int]:  # noqa: ANN401
+    """Return the elements that a model keeps for each position, and those for all.
+
+    Raises: FamilyError as `decoder_state`
+    """
+    state = decoder_state(package, model, 1)
+    each = sum(one.holder[one.key].numel() for one in state.attention if one.key in _ATTENTION[:2])
+    return each, sum(one.holder[one.key].numel() for one in state.recurrent)
+
+
+def _numbered(held: object) -> list[tuple[Any, dict[Any, Any]]]:
+    found: dict[Any, Any] = cast("dict[Any, Any]", held) if isinstance(held, dict) else {}
+    return [(number, found) for number, one in found.items() if isinstance(one, Tensor)]
+
+
+def _whole(layer: Any, length: int) -> Any:  # noqa: ANN401
+    """Return a layer of all positions for one of a window, which masks keep; others as they are.
+
+    Layers of windows move their tensors by branches that an export cannot follow.
+    """
+    for kind in type(layer).__mro__[1:]:
+        fixed = "Static" in kind.__name__ and "Sliding" not in kind.__name__
+        if getattr(layer, "is_sliding", False) and fixed:
+            return kind(max_cache_len=length)
+    return layer
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error of the package, as one short line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,161 @@
+"""Families of the transformers package: tokens of our runtime are those without a cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler.errors import CompileError
+from compiler.llm.config import config_of
+from compiler.llm.export import export_llm
+from compiler.llm.plan import plan_lengths
+from runtime import Runtime
+from tests.llm.configs import generated
+
+pytestmark = pytest.mark.zoo
+
+SIZES = {
+    "vocab_size": 96,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+PAIRS = {"num_key_value_heads": 2}
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+LATENT = {  # keys and values of other sizes than heads have
+    "kv_lora_rank": 16,
+    "q_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+    "n_routed_experts": 4,
+    "moe_intermediate_size": 32,
+    "first_k_dense_replace": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "num_experts_per_tok": 2,
+}
+MIXED = {
+    **PAIRS,
+    "num_hidden_layers": 4,
+    "head_dim": 8,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 32,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
+BAMBA = {**PAIRS, "mamba_n_heads": 8, "mamba_d_state": 8, "attn_layer_indices": [1]}
+LLAMA4 = {
+    **PAIRS,
+    **EXPERTS,
+    "intermediate_size_mlp": 64,
+    "head_dim": 8,
+    "attention_chunk_size": 16,
+}
+MANY = {
+    "opt": {"ffn_dim": 64, "word_embed_proj_dim": 32},  # positions counted by a mask
+    "biogpt": {},
+    "falcon": {},  # one head of keys for all
+    "mixtral": {**PAIRS, **EXPERTS},
+    "deepseek_v3": LATENT,
+    "gpt_neox_japanese": {},  # an empty tensor is concatenated
+    "cohere2": {**PAIRS, "sliding_window": 8},
+}
+ONE = {  # one token a call
+    "mamba": {"state_size": 8},
+    "bamba": BAMBA,  # infinity in config.json
+    "lfm2": {**PAIRS, "layer_types": ["conv", "full_attention"]},
+    "qwen3_next": MIXED,
+}
+FIXED = {"llama4_text": LLAMA4}  # one token a call, where the configuration says so
+RECURRENT = {**PAIRS, "num_hidden_layers": 3, "head_dim": 8, "lru_width": 32}
+ALL = {**MANY, **ONE, **FIXED, "recurrent_gemma": RECURRENT, "mpt": {"d_model": 32, "n_layers": 2}}
+
+
+def _saved(folder: Path, kind: str) -> Any:
+    transformers: Any = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = transformers.AutoConfig.for_model(kind, **{**SIZES, **ALL[kind]})
+    made = transformers.AutoModelForCausalLM.from_config(sizes, dtype=torch.float32).eval()
+    made.save_pretrained(folder)
+    return made
+
+
+def _config(folder: Path, *, dynamic: bool = True, **more: Any) -> Any:
+    model = {"use_kv_cache": True, "enable_dynamic_shape": dynamic}
+    lengths = {"max_seq_length": 16, "max_context_length": 32}
+    base = {"checkpoint": str(folder)}
+    return config_of({"base": base, "model": model, "export": lengths, **more})
+
+
+@pytest.mark.parametrize("kind", [*MANY, *ONE, *FIXED])
+def test_tokens_are_those_without_a_cache(tmp_path: Path, kind: str) -> None:
+    eager = _saved(tmp_path, kind)
+    program = export_llm(_config(tmp_path, dynamic=kind not in FIXED)).buffer
+    loaded = Runtime.get().load_program(program)
+    is_dynamic = bool(loaded.load_method("enable_dynamic_shape").execute([])[0])
+    assert is_dynamic is (kind in MANY)
+    method = loaded.load_method("forward")
+
+    def step(tokens: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+        width = tokens.shape[1] if is_dynamic else 1
+        parts = tokens.split(width, 1)
+        return [method.execute([one, place + at])[0] for at, one in enumerate(parts)][-1]
+
+    prompt = [1, 5, 9, 77, 3]
+    found = generated(step, prompt, 20, cache=True)
+    with torch.no_grad():
+        logits = eager(torch.tensor([prompt + found]), use_cache=False).logits[0]
+    assert found == logits[len(prompt) - 1 : -1].argmax(-1).tolist()
+    assert generated(step, prompt, 20, cache=True) == found, "the first text is still seen"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "sentence"),
+    [
+        ("recurrent_gemma", {"dynamic": False}, "its modules keep more than is in one"),
+        ("llama4_text", {}, "or with model.enable_dynamic_shape=false"),
+        (
+            "mamba",
+            {"multimethod": {"methods": [{"method_name": "prefill", "export_seq_len": 4}]}},
+            "prefill: export_seq_len: expected 1, found 4",
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_one_sentence(
+    tmp_path: Path, kind: str, more: dict[str, Any], sentence: str
+) -> None:
+    _saved(tmp_path, kind)
+    with pytest.raises(CompileError) as caught:
+        export_llm(_config(tmp_path, **more))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["falcon", "deepseek_v3", "mamba", "bamba"])
+def test_planned_caches_are_those_of_the_program(tmp_path: Path, kind: str) -> None:
+    _saved(tmp_path, kind)
+    config = _config(tmp_path)
+    meta = Runtime.get().load_program(export_llm(config).buffer).metadata("forward")
+    names = ("keys", "values", "conv_states", "recurrent_states")
+    attributes = [meta.attribute_tensor_meta(at) for at in range(meta.num_attributes())]
+    held = sum(one.nbytes() for one in attributes if one.name().split(".")[-1].startswith(names))
+    assert [one.cache for one in plan_lengths(config, [32])] == [held]
+
+
+def test_a_state_that_is_not_known_without_weights_is_one_sentence(tmp_path: Path) -> None:
+    _saved(tmp_path, "mpt")
+    with pytest.raises(CompileError, match="what 'mpt' keeps of a text is not known"):
+        plan_lengths(_config(tmp_path), [32])
