@@ -17,7 +17,7 @@ from compiler.llm.attention import CacheOptions
 from compiler.llm.config import LlmConfig, LlmConfigError
 from compiler.llm.safetensors import CheckpointError
 from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes
-from compiler.llm.transformers_state import StateTensor, decoder_state, one_line, state_elements
+from compiler.llm.transformers_state import StateBuffer, decoder_state, one_line, state_elements
 from compiler.quantize.quiet_imports import import_quietly
 
 Tensor = torch.Tensor
@@ -187,7 +187,7 @@ class TransformersDecoder(nn.Module):
         self._caller = (model.eval(),)  # in a tuple: its parts are those of this module
 
     @property
-    def _kept(self) -> Sequence[StateTensor]:
+    def _kept(self) -> Sequence[StateBuffer]:
         return () if self._state is None else self._state.kept
 
     @property

@@ -20,7 +20,7 @@ _COUNTED = "embed_positions"  # of families that count the tokens before in Pyth
 
 
 @dataclass(frozen=True, slots=True)
-class StateTensor:
+class StateBuffer:
     """A tensor of the state.
 
     Attributes:
@@ -48,12 +48,12 @@ class DecoderState:
 
     cache: Any
     keyword: str
-    attention: Sequence[StateTensor]
-    recurrent: Sequence[StateTensor]
+    attention: Sequence[StateBuffer]
+    recurrent: Sequence[StateBuffer]
     mask: Tensor | None
 
     @property
-    def kept(self) -> Sequence[StateTensor]:
+    def kept(self) -> Sequence[StateBuffer]:
         """Return all of it."""
         return (*self.attention, *self.recurrent)
 
@@ -104,13 +104,13 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
     except Exception as error:
         raise _refused(untyped, one_line(error)) from error
     attention = [
-        StateTensor(f"{name}_{at}", layer.__dict__, name)
+        StateBuffer(f"{name}_{at}", layer.__dict__, name)
         for at, layer in enumerate(cache.layers)
         for name in _ATTENTION
         if isinstance(getattr(layer, name, None), Tensor)
     ]
     recurrent = [
-        StateTensor(f"{name}_{at}_{number}", held, number)
+        StateBuffer(f"{name}_{at}_{number}", held, number)
         for at, layer in enumerate(cache.layers)
         for name in _RECURRENT
         for number, held in _numbered(getattr(layer, name, None))
