@@ -326,10 +326,12 @@ class TextRunner:
         if _FORWARD in self._methods:
             return _FORWARD, min(left, self._longest(_FORWARD))
         longest = self._longest(PREFILL) if PREFILL in self._methods else 0
-        dynamic = bool(self._facts.get("enable_dynamic_shape")) and longest > 1
-        if longest and left > 1 and (dynamic or left >= longest):
+        if longest and left > 1 and (left >= longest or not self._is_static(PREFILL)):
             return PREFILL, min(left, longest)
         return DECODE, 1
+
+    def _is_static(self, name: str) -> bool:
+        return self._methods[name].metadata.input_tensor_meta(0).is_static()
 
     def _longest(self, name: str) -> int:
         """Return how many tokens a method takes at most; without a cache all of them."""

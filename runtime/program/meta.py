@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from runtime.memory.slots import TensorShapeDynamism
 from schema.dtypes.scalar_type import scalar_type, tensor_nbytes
 from schema.program import model as m
 from schema.program.program import instructions
@@ -42,6 +43,10 @@ class TensorInfo:
     def dim_order(self) -> tuple[int, ...]:
         """Return the dimensions, outermost first."""
         return self._tensor.dim_order
+
+    def is_static(self) -> bool:
+        """Return whether it has these sizes in every run."""
+        return self._tensor.shape_dynamism == TensorShapeDynamism.STATIC
 
     def is_memory_planned(self) -> bool:
         """Return whether the plan has memory for it."""

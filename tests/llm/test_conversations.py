@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from compiler.llm.config import MethodConfig
 from compiler.llm.export import export_llm
 from runtime import ExecutionError
 from runtime.llm.generation import GenerationConfig, Sampler
@@ -76,3 +78,17 @@ def test_the_tokenizer_of_another_model_is_named(runner: TextRunner) -> None:
     other = TextRunner(runner.program, _Other())
     with pytest.raises(ExecutionError, match="token 997, the program has 256 tokens"):
         other.generate("a", FOUR)
+
+
+@pytest.mark.parametrize("prompt", ["abc", "abcd", "abcdefghijk"])
+def test_a_prefill_of_one_length_leaves_the_rest_to_decode(tmp_path: Path, prompt: str) -> None:
+    chosen = config("llama3", CACHE, vocab_size=256)
+    methods = (MethodConfig("prefill", export_seq_len=4), MethodConfig("decode", export_seq_len=1))
+    paths = tmp_path / "two.pte", tmp_path / "one.pte"
+    several = replace(chosen, multimethod=replace(chosen.multimethod, methods=methods))
+    for path, one in zip(paths, (several, chosen), strict=True):
+        path.write_bytes(export_llm(one).buffer)
+    two, one = (TextRunner(path, "bytes").generate(prompt, FOUR) for path in paths)
+    assert two.tokens == one.tokens
+    fed = [call.tokens for call in two.calls][: -len(two.tokens) + 1]
+    assert fed == [4] * (len(prompt) // 4) + [1] * (len(prompt) % 4)
