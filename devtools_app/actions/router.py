@@ -11,7 +11,6 @@ from devtools_app.actions.host import CommandHost, Services
 from devtools_app.actions.recipe_command import COMPARE
 from devtools_app.state import requests, transitions
 from devtools_app.state.trusted_code import agree
-from inspector.numerics.report import FLOAT
 
 
 class Router:
@@ -74,7 +73,7 @@ class Router:
 
     def _show_losses(self, request: requests.ShowLosses) -> None:
         shown = transitions.show_session(self._store.state, request.session)
-        self._store.put(replace(shown, gap_reference=FLOAT))
+        self._store.put(replace(shown, gap_reference=request.reference))
         self._window.show_view("gap")
 
     def _go_to(self, request: requests.GoTo) -> None:

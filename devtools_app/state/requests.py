@@ -53,9 +53,15 @@ class ShowTensor:
 
 @dataclass(frozen=True, slots=True)
 class ShowLosses:
-    """Compare the values of a quantized session with its float program, and show the gap."""
+    """Compare the values of a quantized session with its float program, and show the gap.
+
+    Attributes:
+        session: its id
+        reference: name of the float program among the graphs to compare with
+    """
 
     session: str
+    reference: str
 
 
 @dataclass(frozen=True, slots=True)

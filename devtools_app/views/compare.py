@@ -40,6 +40,7 @@ from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
+from inspector.numerics.report import FLOAT
 from inspector.tables.compare import CompareLink, any_known, headline, subtitle, summary_table
 from inspector.tables.compare_lists import (
     GAPS,
@@ -220,7 +221,7 @@ class ComparePane(PanelActions, Pane):
 
     def _show_losses(self) -> None:
         if found := quantized(self.state, compared_sessions(self.state)):
-            self._ask(ShowLosses(found))
+            self._ask(ShowLosses(found, FLOAT))
 
     def _show_tree(self, state: State) -> None:
         one = state.history.of_session(state.current)

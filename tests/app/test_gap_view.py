@@ -355,7 +355,7 @@ def test_losses_are_asked_for_beside_the_float_program(make_window, qtbot, monke
     monkeypatch.setattr(
         found.gap_runner, "start", lambda job, **_options: started.append(job) or ""
     )
-    window.router(ShowLosses(window.store.state.current))
+    window.router(ShowLosses(window.store.state.current, FLOAT))
     assert found.references.currentData() == FLOAT
     assert [one.reference for one in started] == [FLOAT]
     found.references.setCurrentIndex(found.references.findData(EDGE))
