@@ -82,6 +82,7 @@ def test_batch_more_than_one_chunk_is_drawn_to_the_end(qtbot: QtBot) -> None:
     assert image.pixelColor(62, 62) == QColor("#123456")
 
 
+@pytest.mark.slow
 @given(colour)
 def test_ink_on_any_fill_can_be_read(fill: str) -> None:
     assert contrast(ink_on(fill), fill) >= 4.5

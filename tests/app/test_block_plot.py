@@ -72,6 +72,7 @@ def test_what_differs_is_in_the_order_of_the_headline() -> None:
     assert seen[:4] == ["time", "size", "memory", "work"]
 
 
+@pytest.mark.slow
 def test_plot_is_hidden_until_the_programs_are_measured_together(pane: ComparePane, qtbot) -> None:
     qtbot.waitUntil(lambda: pane._content is not None)
     assert pane.blocks.isHidden()
@@ -109,6 +110,7 @@ def test_a_dot_names_its_block(theme: Theme, qtbot) -> None:
     assert plot.isHidden()
 
 
+@pytest.mark.slow
 def test_dots_of_variants_follow_the_palette(pane: ComparePane) -> None:
     entries = pane.tree.entries
     assert entries

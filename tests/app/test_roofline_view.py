@@ -134,6 +134,7 @@ def pane(make_window: Any, qtbot: QtBot) -> RooflinePane:
     return found
 
 
+@pytest.mark.slow
 def test_a_click_and_a_key_select_the_operator_everywhere(pane: RooflinePane) -> None:
     pane.plot.choose(2)
     selection = pane.state.selection

@@ -61,6 +61,7 @@ def stages(folder: Path) -> StageLog:
     return StageLog(steps, (exported, edge, more), "", hashlib.sha256(data).hexdigest())
 
 
+@pytest.mark.slow
 def test_tables_tell_what_each_stage_did(folder: Path) -> None:
     session = load_session([str(folder)])
     steps = steps_of(session)

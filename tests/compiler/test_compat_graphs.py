@@ -32,6 +32,8 @@ from compiler.passes.standard.reinplace import DEFAULT_INPLACEABLE_OPS, reinplac
 from runtime import Runtime
 from tests.architecture.tree import run_python
 
+pytestmark = pytest.mark.slow
+
 aten = torch.ops.aten
 
 

@@ -15,6 +15,8 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import Runtime
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 X = torch.linspace(-1, 1, 12).view(2, 6)
 VIEWS: dict[str, Callable[[], torch.Tensor]] = {
     "every second": lambda: torch.linspace(1, 2, 60).view(5, 12)[:, ::2],

@@ -14,6 +14,8 @@ from torch.export import export
 from compiler import to_edge
 from compiler.edge.lost_updates import LostUpdateWarning
 
+pytestmark = pytest.mark.slow
+
 X = torch.ones(2)
 
 

@@ -87,6 +87,7 @@ def test_planner_that_overlaps_is_refused() -> None:
         plan_blocks(blocks, 16, [lambda given, _: [0 for _ in given]])
 
 
+@pytest.mark.slow
 def test_twenty_thousand_values_are_planned_in_time() -> None:
     draw = random.Random(0)
     starts = [draw.randrange(20_000) for _ in range(20_000)]

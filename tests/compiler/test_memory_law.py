@@ -24,6 +24,8 @@ from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY, Sample, of
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 X = torch.ones(4, 8)
 
 

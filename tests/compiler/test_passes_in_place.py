@@ -18,6 +18,8 @@ from runtime.api import Runtime
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 aten: Any = ops.edge.aten
 
 

@@ -11,6 +11,8 @@ from torch.export import export
 
 from compiler import to_edge
 
+pytestmark = pytest.mark.slow
+
 _q: Any = torch.ops.quantized_decomposed
 INT8 = (-128, 127, torch.int8)
 

@@ -24,6 +24,8 @@ from compiler.errors import UnsupportedError
 from compiler.passes.base import PassError
 from runtime.api import Runtime
 
+pytestmark = pytest.mark.slow
+
 
 class FromList(nn.Module):
     def forward(self, x: list[torch.Tensor]) -> torch.Tensor:

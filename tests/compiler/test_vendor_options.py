@@ -37,6 +37,8 @@ from inspector.toolchain.listing import own_partitioners
 from schema.vendors.needs import VendorNeed
 from schema.vendors.table import VENDORS, Vendor, vendor_called
 
+pytestmark = pytest.mark.slow
+
 
 class Colour(enum.Enum):
     """An enumeration as vendors have them."""

@@ -21,6 +21,8 @@ from compiler.edge.written_buffers import written_buffers
 from compiler.passes.table import standard_pass
 from runtime import Runtime
 
+pytestmark = pytest.mark.slow
+
 Z = torch.arange(8.0)
 CONFIG = ExecutorchBackendConfig(
     memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True)

@@ -147,6 +147,7 @@ def test_a_file_is_pushed_once_and_everything_is_removed(tmp_path: Path) -> None
     assert not list(tmp_path.rglob("oops"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize(
     ("text", "words"),
@@ -180,6 +181,7 @@ def test_files_of_a_run_have_names_and_sizes(tmp_path: Path) -> None:
     assert not folder.get(finished, "run.etdp", tmp_path / "none")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system has no /proc")
 @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a script"])
 def test_peak_of_a_runner_is_read_while_it_runs(tmp_path: Path, *, wrapped: bool) -> None:

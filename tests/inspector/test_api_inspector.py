@@ -133,6 +133,7 @@ def test_to_dataframe_every_session_has_a_row_an_event(folder: Path) -> None:
     assert text.getvalue().count("├") + 1 == shown or shown == 0
 
 
+@pytest.mark.slow
 def test_tables_of_a_session_load_no_torch() -> None:
     code = (
         "import io, sys; from inspector import Inspector\n"

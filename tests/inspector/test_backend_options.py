@@ -30,6 +30,8 @@ from tests.compiler.toy_backend import TRAITS, ToyExecutor
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 import torch
 class Net(torch.nn.Module):

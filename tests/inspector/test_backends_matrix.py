@@ -59,6 +59,7 @@ def test_table_replaces_only_itself_and_long_cells_are_cut() -> None:
     assert again == page + "after\n"
 
 
+@pytest.mark.slow
 def test_cell_that_takes_too_long_is_a_sentence_and_the_next_ones_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -78,6 +78,7 @@ def test_minimum_of_any_test_passes_and_loses_it_with_any_item(
     assert not any(passes(part) for part in smaller if part)
 
 
+@pytest.mark.slow
 @given(items=st.lists(st.integers(0, 9), min_size=1, max_size=40))
 def test_minimise_never_asks_twice_nor_about_none_or_all(items: list[int]) -> None:
     numbered = tuple(enumerate(items))

@@ -72,6 +72,7 @@ def _sweep(folder: Path, recipe: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_sweep_is_one_folder_of_which_only_written_files_go(program: Path) -> None:
     home = program.parent
     sweep = _sweep(home / "grid", home / "net_variants/net_1/recipe.json")

@@ -20,6 +20,8 @@ from tests.inspector.cli_runs import Run, run, valid
 from tests.inspector.jobs_here import Here
 from tests.inspector.sessions import DATA
 
+pytestmark = pytest.mark.slow
+
 PORTABLE, DELEGATED = DATA / "runs" / "convnet_portable", DATA / "runs" / "convnet_xnnpack"
 SHAPE = (1, 3, 32, 32)
 _DATA = f"""

@@ -48,6 +48,7 @@ def test_align_one_inserted_entry_is_one_difference(old: list[int], data: st.Dat
     assert (found.removed, found.added) == ((), (at,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [2, 20, 4000])
 def test_align_ten_thousand_entries_is_quick(kinds: int) -> None:
     pick = random.Random(kinds)

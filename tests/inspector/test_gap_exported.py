@@ -18,6 +18,8 @@ from runtime import Runtime
 from tests.compiler.programs import Apply
 from tests.inspector.gap_families import Case, compiled_net
 
+pytestmark = pytest.mark.slow
+
 X = torch.linspace(-2, 3, 3 * 4 * 6).reshape(3, 4, 6).sin()
 Results = tuple[torch.Tensor, ...]
 

@@ -16,6 +16,7 @@ from tests.inspector.sessions import DATA
 PROGRAMS = ("convnet_portable", "convnet_xnnpack", "tinygpt_xnnpack", "mm_portable")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("level", [OUTPUTS, INTERMEDIATE])
 def test_size_is_that_of_what_a_run_logs(name: str, level: str, tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def _by_operator(work: MethodWork) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_flops_of_operators_are_those_of_torchs_counter(name: str, tmp_path: Path) -> None:
     model = made(name)
@@ -405,6 +406,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ran", [False, True])
 def test_payload_of_an_example_counts_with_the_sizes_of_the_run_else_with_bounds(
     words: Path, ran: bool

@@ -22,6 +22,8 @@ from runtime.compat.portable_lib import _load_for_executorch_from_buffer
 from schema.errors import FormatError
 from tests.tools.forked import run_stock
 
+pytestmark = pytest.mark.slow
+
 
 class Branches(torch.nn.Module):
     """A weight, a buffer that is written, several results of one operator, a branch."""

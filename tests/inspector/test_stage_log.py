@@ -64,6 +64,7 @@ GRAPHS = st.dictionaries(NAMES, st.tuples(st.sampled_from(("add", "mul")), st.in
 ORIGINS = st.dictionaries(NAMES, st.lists(NAMES, unique=True, max_size=3))
 
 
+@pytest.mark.slow
 @given(before=GRAPHS, after=GRAPHS, origins=ORIGINS)
 def test_every_node_is_accounted_for(
     before: tuple[StageNode, ...], after: tuple[StageNode, ...], origins: dict[str, list[str]]

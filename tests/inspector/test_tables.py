@@ -325,6 +325,7 @@ def test_a_method_of_a_report_of_other_content_is_unknown(report: str, tmp_path:
     assert kept_method(session) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, e in TABLES.items() if e.subject is TableSubject.METHOD])
 def test_methods_that_return_constants_leave_the_tables_of_others(
     name: str, with_constants: tuple[Path, Path]

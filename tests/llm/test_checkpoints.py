@@ -163,6 +163,7 @@ def test_the_decoder_of_a_model_of_images_is_read(tmp_path: Path) -> None:
         torch.testing.assert_close(_module(tmp_path, CACHE)(ids, place), own(ids, place))
 
 
+@pytest.mark.slow
 def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> None:
     _saved(tmp_path)
     found = exported_llm(config_of({"base": {"model_class": "", "checkpoint": str(tmp_path)}}))

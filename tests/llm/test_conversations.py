@@ -29,6 +29,7 @@ def runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return TextRunner(path, "bytes")
 
 
+@pytest.mark.slow
 def test_the_next_prompt_comes_behind_the_whole_answer(runner: TextRunner) -> None:
     runner.reset()
     first = runner.generate("ab", FOUR).tokens

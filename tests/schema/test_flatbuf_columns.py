@@ -66,6 +66,7 @@ def opened(raw: bytes) -> tuple[Region, Rows, Columns]:
     return region, rows, made
 
 
+@pytest.mark.slow
 @given(ROWS)
 @settings(max_examples=150, deadline=None)
 def test_columns_give_what_was_written(expected: list[Row]) -> None:

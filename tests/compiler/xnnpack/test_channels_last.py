@@ -14,6 +14,8 @@ from compiler.quantize.program import quantize_program
 from runtime import Runtime
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 CASES = [(mode, what) for mode in ("static", "dynamic") for what in ("image", "model", "both")]
 STEP = 0.02  # of the result, whose largest value is about 1, in 8 bits
 
