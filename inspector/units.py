@@ -343,5 +343,5 @@ def format_share(share: float | None) -> str:
 def format_change(ratio: float) -> str:
     """Return how far a ratio is from one, with its sign: ``+4.7 %``, ``−12.3 %``."""
     text = format_share(abs(ratio - 1))
-    sign = "" if text[0] in "<0" and abs(ratio - 1) < 0.001 else "+" if ratio > 1 else "−"
+    sign = "" if text[0] == "<" or ratio == 1 else "+" if ratio > 1 else "−"
     return f"{sign}{text}"

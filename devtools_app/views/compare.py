@@ -134,7 +134,7 @@ class ComparePane(PanelActions, Pane):
         beside.addWidget(self.tree, 1)
         beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
         upper.addWidget(self._variant_side)
-        upper.setSizes([720, 290])
+        upper.setSizes([770, 230])
         upper.setStretchFactor(0, 3)
         upper.setStretchFactor(1, 1)
         lower = self._lower = QSplitter(Qt.Orientation.Horizontal)

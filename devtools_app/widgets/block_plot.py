@@ -16,6 +16,7 @@ from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.session_list import session_tone
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.units import Quantity, format_time
+from schema.objects.plural import plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -61,7 +62,7 @@ class BlockPlot(Plot):
         if self.is_empty():
             return
         blocks = max(len(one.times) for one in self._lanes)
-        self.title.setText(f"Fastest run of each of {blocks} interleaved blocks")
+        self.title.setText(f"{plural(blocks, 'block')}, fastest run of each")
         said = [f"{one.letter} {format_time(t)}" for one in self._lanes if (t := one.typical)]
         self.describe(", ".join([self.title.text(), *said]))
         axis = QFontMetrics(self.theme.mono(FontSize.SMALL)).height()

@@ -18,6 +18,7 @@ from inspector.units import (
     column_formatter,
     exact_text,
     format_bytes,
+    format_change,
     format_quantity,
     format_share,
     format_time,
@@ -60,6 +61,21 @@ def test_format_bytes_counts_in_1024(size, shown):
 
 def test_format_time_obeys_fixed_unit():
     assert format_time(1_504_000, "µs") == "1,504 µs"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.047, "+4.7 %"),
+        (0.877, "−12.3 %"),
+        (1.0009, "+0.1 %"),
+        (0.9991, "−0.1 %"),
+        (1.0004, "<0.1 %"),
+        (1.0, "0 %"),
+    ],
+)
+def test_a_change_that_is_shown_has_its_sign(ratio: float, text: str) -> None:
+    assert format_change(ratio) == text
 
 
 def test_format_share_shows_percent():
