@@ -39,6 +39,7 @@ def test_step_that_fails_fails_the_walk(tmp_path: Path, monkeypatch) -> None:
     from tests.walk import loop
 
     def _never(walker) -> None:
+        walker.see("push button", "Open the sample")
         walker.see("push button", "no such button", patience=1.0)
 
     monkeypatch.setattr(loop, "STEPS", (loop.Step("Start", loop._nothing, loop._nothing, _never),))
