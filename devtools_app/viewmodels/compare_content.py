@@ -65,10 +65,8 @@ def compared(
     reports = [None if one is None else GapReport(one.runs) for one in gaps]
     found = compare_sessions(sessions, measurement, reports, errors=errors)
     runs = ""
-    if measurement is not None:
-        blocks = max((len(one.blocks) for one in measurement.programs), default=0)
-        if blocks:
-            runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
+    if found.blocks:
+        runs = f"{len(found.blocks)} interleaved blocks of warm runs each, medians, bootstrap 95 %"
     unknown = ", ".join(
         one.id for one, report in zip(shown, reports, strict=True) if report is None
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -53,9 +52,6 @@ from inspector.tables.compare_lists import (
     time_bars,
 )
 from inspector.units import NS_PER_MS, format_elapsed
-
-if TYPE_CHECKING:
-    pass
 
 _ALONE = Need(
     "Nothing to compare with",

@@ -15,6 +15,7 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.session_list import session_tone
 from devtools_app.widgets.plot import NOTHING, Plot
+from devtools_app.widgets.run_strip import dot_heights
 from inspector.units import Quantity, format_time
 from schema.objects.plural import plural
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _DOT, _NEAR, _LANE = 5.0, 8.0, 30  # pixels
 _TITLE, _TICKS = 24, 4
 _SPREAD = 0.5  # of a lane, over which its dots are spread
-_GOLDEN = 0.618034  # steps by it spread dots evenly: those of neighbouring blocks do not touch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +97,7 @@ class BlockPlot(Plot):
             chart.dots(one.times, self._heights(number), _DOT, fill)
 
     def _heights(self, lane: int) -> NDArray[np.float64]:
-        blocks = np.arange(len(self._lanes[lane].times), dtype=np.float64)
-        return np.asarray(-lane + _SPREAD * (blocks * _GOLDEN % 1.0 - 0.5), np.float64)
+        return _SPREAD * dot_heights(np.arange(len(self._lanes[lane].times))) - lane
 
     @override
     def pick(self, at: QPointF) -> int:

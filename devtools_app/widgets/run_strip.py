@@ -29,6 +29,11 @@ _GOLDEN = 0.618034  # steps by it spread dots evenly: those of neighbouring runs
 _TICKS = 5
 
 
+def dot_heights(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return heights of -0.5 to 0.5 for dots by their numbers, so that they do not cover others."""
+    return np.asarray(numbers * _GOLDEN % 1.0 - 0.5, np.float64)
+
+
 class RunStrip(Plot):
     """Shows each run; those left out are rings, the tooltip of a dot shows its exact time."""
 
@@ -94,21 +99,17 @@ class RunStrip(Plot):
         chart.line((low, high), (0.0, 0.0), palette.line, width=1.0)
         chart.mark(palette.accent, x=self._mean)
         numbers = self.visible_runs
-        x, y = self._times[numbers], self._height_of(numbers)
+        x, y = self._times[numbers], dot_heights(numbers)
         steady = self._steady[numbers]
         fill = QColor(palette.accent)
         fill.setAlphaF(0.6)
         chart.dots(x[steady], y[steady], _DOT, fill)
         chart.dots(x[~steady], y[~steady], _DOT, "", ring=palette.muted)
 
-    @staticmethod
-    def _height_of(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(numbers * _GOLDEN % 1.0 - 0.5, np.float64)
-
     @override
     def pick(self, at: QPointF) -> int:
         numbers = self.visible_runs
-        x, y = self.pixels_of(self._times[numbers], self._height_of(numbers))
+        x, y = self.pixels_of(self._times[numbers], dot_heights(numbers))
         away = np.hypot(x - at.x(), y - at.y())
         best = int(away.argmin()) if len(away) else NOTHING
         return int(numbers[best]) if best != NOTHING and away[best] <= _NEAR else NOTHING

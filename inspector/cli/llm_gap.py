@@ -19,6 +19,7 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.generating import LlmGapJob
 from inspector.jobs.output_folder import HIDDEN
 from inspector.jobs.run import JobRun
+from inspector.numerics.report import FLOAT
 from inspector.tables.generation import token_table, variant_table
 from inspector.units import format_share
 
@@ -70,7 +71,7 @@ def _with_nodes(answer: Answer, options: Namespace, report: dict[str, Any], inpu
         sequence=inputs,
     )
     kept = None if options.folder is None else Path(options.folder)
-    comparison = GapJob((), reference="float" if files.quantized else "")
+    comparison = GapJob((), reference=FLOAT if files.quantized else "")
     found = gap_of_run(job, comparison, options, kept=kept)
     chosen = {"run": 0, "sort": "own", "top": _NODES, "format": options.format}
     more = "--format json has all"

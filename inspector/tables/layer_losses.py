@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap
 from inspector.tables.numeric_gap import computing_node
 from inspector.tables.rows import RowField, row_table
@@ -20,18 +21,14 @@ class LayerLoss:
     Attributes:
         module: dotted path, empty for nodes outside of modules, such as the inputs
         worst: its output whose own error is largest beside its signal
+        own: that error
         outputs: of its nodes whose own error is known
     """
 
     module: str
     worst: Row
+    own: Metrics
     outputs: int
-
-    @property
-    def noise(self) -> float:
-        """Return the root mean square of the worst own error beside that of its signal."""
-        assert self.worst.own is not None
-        return self.worst.own.noise
 
 
 def layer_losses(run: RunGap) -> tuple[LayerLoss, ...]:
@@ -41,24 +38,24 @@ def layer_losses(run: RunGap) -> tuple[LayerLoss, ...]:
     order and differ are left out, as in the sentence of the largest loss. What leaves a delegate
     counts where it was computed inside.
     """
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[tuple[Row, Metrics]]] = {}
     inside = {row.node for row in run.inside() if row.own is not None}
     for row in run.rows:
         left = row.place != INSIDE and row.node in inside
         if row.own is not None and not row.doubtful and not left:
-            rows.setdefault(row.module, []).append(row)
+            rows.setdefault(row.module, []).append((row, row.own))
     found = [_loss(module, each) for module, each in rows.items()]
-    return tuple(sorted(found, key=lambda one: -one.noise))
+    return tuple(sorted(found, key=lambda one: -one.own.noise))
 
 
-def _loss(module: str, rows: Sequence[Row]) -> LayerLoss:
-    worst = max(rows, key=lambda row: row.own.noise if row.own is not None else 0.0)
-    return LayerLoss(module, worst, len({row.node or (row.instruction, row.slot) for row in rows}))
+def _loss(module: str, rows: Sequence[tuple[Row, Metrics]]) -> LayerLoss:
+    worst, own = max(rows, key=lambda one: one[1].noise)
+    outputs = {row.node or (row.instruction, row.slot) for row, _ in rows}
+    return LayerLoss(module, worst, own, len(outputs))
 
 
-def _decibels(row: Row) -> float | None:
-    found = row.own.snr_db if row.own is not None else None
-    return found if found is not None and math.isfinite(found) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def loss_table(run: RunGap) -> Table:
@@ -67,9 +64,9 @@ def loss_table(run: RunGap) -> Table:
     rows = [
         (
             one.module or None,
-            one.noise if math.isfinite(one.noise) else None,
-            _decibels(one.worst),
-            one.worst.own.largest if one.worst.own is not None else None,
+            _finite(one.own.noise),
+            _finite(one.own.snr_db),
+            one.own.largest,
             one.outputs,
             computing_node(one.worst),
         )
@@ -83,7 +80,4 @@ def loss_table(run: RunGap) -> Table:
         RowField("outputs", Quantity.COUNT),
         RowField("worst output", mono=True),
     )
-    table = row_table(fields, rows, "modules", keys=[one.worst.order for one in losses])
-    largest = max((row[1] for row in rows if row[1] is not None), default=0.0)
-    columns = [replace(one, full=largest or 1.0) if one.full else one for one in table.columns]
-    return replace(table, columns=tuple(columns))
+    return row_table(fields, rows, "modules", keys=[one.worst.order for one in losses])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF
@@ -11,8 +9,6 @@ from PySide6.QtCore import QPointF
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.follower import JobFollower, JobProgress
-from devtools_app.shell.window import MainWindow
-from devtools_app.state.transitions import add_session
 from devtools_app.views.compare import ComparePane
 from devtools_app.widgets.block_plot import BlockLane, BlockPlot
 from devtools_app.widgets.plot import NOTHING
@@ -23,9 +19,9 @@ from inspector.jobs.measure import Measurement, ProgramTimes
 from inspector.tables.compare import summary_table
 from inspector.tables.compare_lists import BLOCKS, detail_table
 from inspector.units import MISSING
+from tests.app.compare_panes import CORPUS, compare_pane
 
 PLACE = "Compare, the list of measured blocks"
-CORPUS = Path(__file__).parents[1] / "data/corpus/v1.5.1"
 FAST = ((1.2, 1.0), (1.1, 1.3), (), (1.05, 1.06))  # ms; the third block failed
 SLOW = ((2.2, 2.0), (2.1, 2.3), (2.2, 2.4), (2.05, 2.06))
 
@@ -41,16 +37,7 @@ def pane(make_window, monkeypatch) -> ComparePane:
         return ""
 
     monkeypatch.setattr(JobFollower, "start", start)
-    window: MainWindow = make_window()
-    for name in ("convnet_portable", "convnet_xnnpack"):
-        files = [str(CORPUS / name / file) for file in ("model.pte", "model.etrecord")]
-        window.store.put(add_session(window.store.state, load_session(files), tuple(files)))
-    window.show_view("compare")
-    host = window.centre.current
-    found = None if host is None else host.view
-    assert isinstance(found, ComparePane)
-    window.store.update(compared=("A", "B"))
-    return found
+    return compare_pane(make_window(), "convnet_portable", "convnet_xnnpack")
 
 
 def test_list_of_blocks_has_the_fastest_run_of_each_and_none_of_a_failed_one() -> None:

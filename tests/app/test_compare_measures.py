@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from devtools_app.jobs.follower import JobFollower, JobProgress
@@ -15,12 +13,12 @@ from devtools_app.views.compare import ComparePane
 from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob
 from inspector.jobs.measure import Measurement
+from tests.app.compare_panes import CORPUS, compare_pane, open_recorded
 from tests.app.conftest import start_errors
 from tests.inspector.jobs_here import Here, Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
-CORPUS = Path(__file__).parents[1] / "data/corpus/v1.5.1"
 NAMES = ("convnet_portable", "convnet_xnnpack", "mm_xnnpack")
 
 
@@ -40,17 +38,7 @@ def started(monkeypatch) -> list[MeasureJob]:
 
 @pytest.fixture
 def pane(make_window, started) -> ComparePane:
-    window: MainWindow = make_window()
-    for name in NAMES:
-        files = [str(CORPUS / name / file) for file in ("model.pte", "model.etrecord")]
-        session = load_session(files)
-        window.store.put(add_session(window.store.state, session, tuple(files)))
-    window.show_view("compare")
-    host = window.centre.current
-    found = None if host is None else host.view
-    assert isinstance(found, ComparePane)
-    window.store.update(compared=("A", "B"))
-    return found
+    return compare_pane(make_window(), *NAMES)
 
 
 def choose(pane: ComparePane, newer: str) -> None:
@@ -99,22 +87,13 @@ def test_errors_of_outputs_are_computed_unasked_and_end_with_the_comparison(
         "inspector.jobs.run.Worker", lambda *_arguments: workers.append(Scripted()) or workers[-1]
     )
     window: MainWindow = make_window()
-    for name in NAMES[:2]:
-        files = [str(CORPUS / name / file) for file in ("model.pte", "model.etrecord")]
-        window.store.put(add_session(window.store.state, load_session(files), tuple(files)))
-    window.show_view("compare")
-    host = window.centre.current
-    assert host is not None
-    pane = host.view
-    assert isinstance(pane, ComparePane)
-    window.store.update(compared=("A", "B"))
+    pane = compare_pane(window, *NAMES[:2])
     qtbot.waitUntil(lambda: pane.errors.follower.running, timeout=10_000)
     assert workers[0].request["kind"] == "evaluate"
     assert "error being computed" in pane.headline.text()
     window.store.put(close_session(window.store.state, "B"))
     qtbot.waitUntil(lambda: not pane.errors.follower.running, timeout=10_000)
     monkeypatch.setattr("inspector.jobs.run.Worker", Here)
-    files = [str(CORPUS / NAMES[1] / file) for file in ("model.pte", "model.etrecord")]
-    window.store.put(add_session(window.store.state, load_session(files), tuple(files)))
+    open_recorded(window, NAMES[1])
     window.store.update(compared=("A", "C"))
     qtbot.waitUntil(lambda: "equal within rounding" in pane.headline.text(), timeout=20_000)

@@ -311,7 +311,7 @@ def test_losses_by_module_are_those_of_the_worst_output_and_count_it_once() -> N
     found = layer_losses(RunGap("forward", 0, 0, -1, "", "float", rows, is_float=True))
     named = [(one.module, one.worst.order, one.outputs) for one in found]
     assert named == [("first", 2, 2), ("second", 3, 1), ("", 0, 1)]
-    assert [one.noise for one in found] == pytest.approx([0.05, 0.03, 0.01], rel=1e-3)
+    assert [one.own.noise for one in found] == pytest.approx([0.05, 0.03, 0.01], rel=1e-3)
 
 
 def test_a_float_reference_lists_modules_and_one_of_them_is_left_in_float(

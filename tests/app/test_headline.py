@@ -21,7 +21,7 @@ from devtools_app.views.overview import OverviewPane
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.headline_card import HeadlineCard
-from devtools_app.widgets.run_strip import RunStrip
+from devtools_app.widgets.run_strip import RunStrip, dot_heights
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.tables.method_facts import cost_facts
@@ -123,7 +123,7 @@ def test_strip_draws_the_runs_near_the_steady_ones(
     assert np.ptp(kept) >= 0.3 * (high - low) or not np.ptp(kept)
     assert ("outside of the axis" in strip.accessibleDescription()) is (drawn < len(times))
     number = int(strip.visible_runs[-1])
-    height = float(strip._height_of(np.array([number]))[0])
+    height = float(dot_heights(np.array([number]))[0])
     place = strip.pixel_of(times[number] * 1e6, height)
     assert strip.pick(place) in strip.visible_runs
     assert strip.hover_text(number).startswith(f"run {number + 1}: ")
