@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -35,6 +36,8 @@ settings.load_profile("repeatable")
 seed_imports()
 DATA = Path(__file__).resolve().parent / "data"
 REAL_START = process.started
+# Cases of a parametrized test that make check runs; the whole suite runs all of them.
+CASES = 16
 
 
 @pytest.fixture(scope="session")
@@ -120,9 +123,33 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run files with long tests first, so that processes beside each other end together."""
+    if config.getoption("hypothesis_profile", None) == "quick":
+        _sample(config, items)
     if not config.pluginmanager.hasplugin("randomly"):
         long = {item.path for item in items if _is_long(item)}
         items.sort(key=lambda item: item.path not in long)
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep at most CASES of each test, evenly spread, as make check does."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {
+        id(cases[index * len(cases) // CASES])
+        for cases in tests.values()
+        for index in (range(CASES) if len(cases) > CASES else ())
+    }
+    large = {id(item) for cases in tests.values() if len(cases) > CASES for item in cases}
+    left_out = [item for item in items if id(item) in large - kept]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if id(item) not in large - kept]
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage walk through the tests themselves: half a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_long(item: pytest.Item) -> bool:
