@@ -49,14 +49,17 @@ _FIGURES = (
 )
 
 
-def gates(session: Session, _units: Units, of: str) -> Table:
-    """Return the requirements of a file, judged for a session by what is in its files.
+def gates(sessions: Sequence[Session], _method: str, _units: Units, of: str) -> Table:
+    """Return the requirements of a file, judged for each session by what is in its files.
+
+    The first of several sessions is the baseline of relative requirements, as in comparisons.
 
     Raises: QueryError without a file; FormatError, OSError
     """
     if not of:
         raise QueryError("table 'gates' needs a file of requirements: --of gates.txt")
-    return gate_table(judge_sides(read_gates(Path(of)), (GateSide(session.name, session),)))
+    sides = [GateSide(one.name, one) for one in sessions]
+    return gate_table(judge_sides(read_gates(Path(of)), sides, sides[0] if sides[1:] else None))
 
 
 def gate_table(found: Sequence[JudgedGate]) -> Table:

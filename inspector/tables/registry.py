@@ -26,7 +26,7 @@ class TableSubject(str, Enum):
 
     SESSION = "session"
     METHOD = "method"  # of a session
-    SESSIONS = "sessions"  # two or more, side by side
+    SESSIONS = "sessions"  # side by side
     FOLDER = "folder"  # what a job wrote
 
 
@@ -44,6 +44,7 @@ class TableEntry:
         computed: whether a worker computes it, which takes seconds
         of: what it is of beside its subject, for help; the last argument of the function, empty
             for the default
+        fewest: number of sessions that a table of several needs
     """
 
     name: str
@@ -53,6 +54,7 @@ class TableEntry:
     ranged: bool = False
     computed: bool = False
     of: str = ""
+    fewest: int = 2
 
 
 _CALL = "index of the delegate call; default: 0"
@@ -142,8 +144,9 @@ TABLES: dict[str, TableEntry] = {
             "gates",
             "a requirement, judged",
             "gates:gates",
-            TableSubject.SESSION,
+            TableSubject.SESSIONS,
             of="file of requirements, as etscope gate --gates reads it",
+            fewest=1,
         ),
         TableEntry(
             "structure", "a field of a file", "structure:structure_lines", TableSubject.SESSION
@@ -279,7 +282,7 @@ def _of_sessions(
 ) -> Table | Tree:
     sessions = (subject,) if isinstance(subject, Session) else tuple(subject)
     if entry.subject is TableSubject.SESSIONS:
-        if len(sessions) < 2:
+        if len(sessions) < entry.fewest:
             words = f"compares two sessions or more, found {len(sessions)}"
             raise QueryError(f"table {entry.name!r} {words}")
         return cast("Table | Tree", make(sessions, method, units))

@@ -64,6 +64,19 @@ def test_gates_are_judged_for_each_program_as_the_verb_does(tmp_path: Path) -> N
         assert one["text"] == judged.judgement.value_text()
 
 
+def test_table_judges_several_sessions_by_the_first(tmp_path: Path) -> None:
+    write_gates(tmp_path / "gates.txt", map(parse_requirement, GATES))
+    sides = [
+        GateSide(path.name, load_session([str(path)], strict=True)) for path in (PORTABLE, XNNPACK)
+    ]
+    for chosen, baseline in ((sides, sides[0]), (sides[:1], None)):
+        judged = judge_sides([*map(parse_requirement, GATES)], chosen, baseline)
+        shown = ["table", "gates", *([PORTABLE, XNNPACK][: len(chosen)])]
+        answer = run(*shown, "--of", tmp_path / "gates.txt", "--columns", "result,program")
+        found = [line.split() for line in answer.out.splitlines()[1:]]
+        assert found == [[*one.result.split(), one.side] for one in judged]
+
+
 def test_what_is_missing_is_unknown_and_named() -> None:
     side = GateSide("A", load_session([str(XNNPACK / "model.pte")], strict=True))
     texts = ("latency<=1ms", "size<=1x baseline", "gap.max_abs<=1", "eval.snr>=1dB")
