@@ -147,6 +147,7 @@ class Theme(QObject):
         for name in _OUTLINED:
             self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
         self._app.setFont(self.sans())
+        _forget_rules(self._app)
         self._app.setStyleSheet(style_sheet(self.palette))
 
     def _is_dark(self) -> bool:
@@ -154,6 +155,19 @@ class Theme(QObject):
             scheme = QGuiApplication.styleHints().colorScheme()
             return scheme == Qt.ColorScheme.Dark
         return self._mode is ThemeMode.DARK
+
+
+def _forget_rules(app: QApplication) -> None:
+    """Let Qt restyle each widget once when the style sheet of the application is replaced.
+
+    Qt restyles every widget that it has cached rules for, and below each all of its children again:
+    54,000 times for 4,300 widgets, 2.3 s. With rules of top-level widgets alone it is once each,
+    0.2 s (``QStyleSheetStyle::repolish``).
+    """
+    if app.styleSheet():
+        app.style().unpolish(app)  # forgets all rules
+        for widget in app.topLevelWidgets():
+            app.style().polish(widget)
 
 
 def _with_outlines(palette: Palette) -> QPalette:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QFontInfo, QImage, QPalette, QRawFont
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
+from typing_extensions import override
 
 from devtools_app.appearance.colours import (
     CONTRAST_SHAPE,
@@ -125,6 +128,35 @@ def test_theme_switches_while_open(theme: Theme, qtbot, qapp):
     with qtbot.waitSignal(theme.changed):
         theme.set_mode(ThemeMode.LIGHT)
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == LIGHT.text
+
+
+@pytest.mark.parametrize("change", ["mode", "size"])
+def test_each_widget_is_restyled_at_most_twice(theme: Theme, qtbot, qapp, change: str) -> None:
+    """Qt restyles a widget once for each of its ancestors where a style sheet is replaced."""
+    nested = [QWidget()]
+    qtbot.addWidget(nested[0])
+    for _ in range(12):
+        nested.append(QWidget(nested[-1]))
+    label = QLabel("words", nested[-1])
+    nested[0].show()
+    theme.set_mode(ThemeMode.LIGHT)
+    seen = Counter[QObject]()
+
+    class Restyled(QObject):
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            seen[watched] += event.type() == QEvent.Type.StyleChange
+            return False
+
+    counting = Restyled()
+    qapp.installEventFilter(counting)
+    theme.set_mode(ThemeMode.DARK) if change == "mode" else theme.set_size(BASE_SIZE + 4)
+    qapp.removeEventFilter(counting)
+    assert [0 < seen[one] <= 2 for one in (*nested, label)] == [True] * 14
+    shown = theme.palette
+    assert label.palette().color(QPalette.ColorRole.WindowText).name() == shown.text
+    theme.set_mode(ThemeMode.LIGHT)
+    theme.set_size(BASE_SIZE)
 
 
 def test_theme_same_mode_tells_nobody(theme: Theme, qtbot):
