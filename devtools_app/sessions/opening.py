@@ -93,10 +93,13 @@ def load_later(
 ) -> Session:
     """Open files with the readers, which are imported when they are first needed."""
     from inspector.files.load import load_session
+    from inspector.profile.methods import first_method
 
     for name in _SHOWING:
         importlib.import_module(name)
-    return load_session(paths, options, cancel=cancel, progress=progress)
+    session = load_session(paths, options, cancel=cancel, progress=progress)
+    first_method(session)  # which methods ran is known then to the thread that shows it
+    return session
 
 
 class Opener(QObject):

@@ -93,7 +93,7 @@ def replace_session(
     sessions = tuple(renewed(one) if one.id == key else one for one in state.sessions)
     changed = replace(state, sessions=sessions)
     if key == state.current and state.method not in session.methods:
-        return replace(changed, method=first_method(session), selection=NOTHING)
+        return replace(changed, method=_first_method(session), selection=NOTHING)
     return changed
 
 
@@ -145,12 +145,10 @@ def with_options(state: State, options: SessionOptions) -> State:
     return state
 
 
-def first_method(session: Session) -> str:
-    """Return the method to show first: ``forward`` if it exists."""
-    methods = session.methods
-    if "forward" in methods:
-        return "forward"
-    return methods[0] if methods else ""
+def _first_method(session: Session) -> str:
+    from inspector.profile.methods import first_method  # numpy, which a window starts without
+
+    return first_method(session)
 
 
 def session_id(number: int) -> str:
@@ -168,7 +166,7 @@ def _show(state: State, one: OpenSession) -> State:
     return replace(
         state,
         current=one.id,
-        method=first_method(one.session),
+        method=_first_method(one.session),
         selection=NOTHING,
         past=past,
         future=(),

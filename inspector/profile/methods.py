@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.run_report import RunReport, run_report
-from inspector.files.session import Session
+from inspector.files.session import FORWARD, Session
 from inspector.join.links import BlockLinks, link_block
 from inspector.profile.attribution import attribution, mean, of_steady_set, steady_set
 from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
@@ -206,6 +206,21 @@ def time_of(session: Session, method: str) -> MethodTime | None:
     blocks = trace_blocks(session.timed_dumps).blocks
     executed = any((blocks[one].layout.chain >= 0).any() for one in times[0].blocks)
     return times[0] if not executed and _methods_that_run(session) == (method,) else None
+
+
+def first_method(session: Session) -> str:
+    """Return the method to show first, ``forward`` among equals; empty without one.
+
+    A method that ran comes before one that computes, and that before one that returns a constant,
+    of which programs of language models have many.
+    """
+    methods = session.methods
+    timed = set[str]()
+    if len(methods) > 1 and session.dumps:
+        timed = {one.method for one in analyse_profile(session).methods}
+    ran = tuple(method for method in methods if method in timed)
+    known = ran or _methods_that_run(session) or methods or ("",)
+    return FORWARD if FORWARD in known else known[0]
 
 
 def _methods_that_run(session: Session) -> tuple[str, ...]:
