@@ -11,7 +11,7 @@ from numbers import Integral, Real
 MISSING = "missing"
 _HYPHEN, MINUS = "-", "\u2212"  # Python writes the first, text shows the second
 _DIGITS = 4  # significant digits: enough to see a difference of 0.1 %
-_TIME_DECIMALS = 6  # a nanosecond of a millisecond
+_TIME_DECIMALS = 6  # at least; a long time leaves as many to others as a nanosecond has in its unit
 
 
 class Quantity(str, Enum):
@@ -200,7 +200,7 @@ def column_formatter(quantity: Quantity, unit: Unit, largest: float) -> Formatte
         return _integer_text
     decimals = 1 if quantity is Quantity.SHARE else decimals_for(largest / unit.factor)
     factor = unit.factor
-    most = _TIME_DECIMALS if quantity is Quantity.TIME else 0
+    most = max(_TIME_DECIMALS, round(math.log10(factor))) if quantity is Quantity.TIME else 0
 
     def text(value: object) -> str:
         number = as_number(value)

@@ -39,6 +39,11 @@ def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
     return tuple((one.id, one.revision) for one in shown)
 
 
+def _runs_for(follower: JobFollower, shown: tuple[OpenSession, ...]) -> bool:
+    found = follower.current
+    return follower.running and found is not None and found.about == session_keys(shown)
+
+
 class Measurements(QObject):
     """The measurements by session.
 
@@ -56,10 +61,9 @@ class Measurements(QObject):
         """Return the last measurement of these sessions in this order, or None."""
         return self._known.get(session_keys(shown))
 
-    def measures(self, shown: tuple[OpenSession, ...]) -> bool:
+    def runs_for(self, shown: tuple[OpenSession, ...]) -> bool:
         """Return whether these sessions are being measured."""
-        found = self.follower.current
-        return self.follower.running and found is not None and found.about == session_keys(shown)
+        return _runs_for(self.follower, shown)
 
     def measure(self, shown: tuple[OpenSession, ...], form: RunForm) -> bool:
         """Measure sessions side by side; return whether all of them have a program to run.
@@ -99,12 +103,16 @@ class OutputErrorRuns(QObject):
         """Return the errors of these sessions in this order, or None."""
         return self._known.get(session_keys(shown))
 
+    def runs_for(self, shown: tuple[OpenSession, ...]) -> bool:
+        """Return whether the errors of these sessions are being computed."""
+        return _runs_for(self.follower, shown)
+
     def start(self, shown: tuple[OpenSession, ...], job: EvalJob) -> None:
         """Compute the errors of sessions, unless that runs or the code to run is not trusted."""
         from inspector.compare.output_errors import OutputErrors
 
-        key, found = session_keys(shown), self.follower.current
-        if key in self._known or (self.follower.running and found and found.about == key):
+        key = session_keys(shown)
+        if key in self._known or self.runs_for(shown):
             return
         source = job.reference.source
         if source is not None and source.function and not is_agreed(source.path):
@@ -116,8 +124,7 @@ class OutputErrorRuns(QObject):
 
     def end_others(self, shown: tuple[OpenSession, ...]) -> None:
         """End a computation of other sessions than these: their comparison is closed."""
-        found = self.follower.current
-        if self.follower.running and found is not None and found.about != session_keys(shown):
+        if self.follower.running and not self.runs_for(shown):
             self.follower.cancel()
 
     def _keep(self, progress: JobProgress) -> None:

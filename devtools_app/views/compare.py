@@ -260,7 +260,7 @@ class ComparePane(PanelActions, Pane):
             chosen = (first, second if second != first else others[0])
         self.store.update(compared=chosen)
         shown = compared_sessions(self.state)
-        if self.measurer.known(shown) is None and not self.measurer.measures(shown):
+        if self.measurer.known(shown) is None and not self.measurer.runs_for(shown):
             self.measure()  # the sessions chosen to be compared differ in time
 
     @override
@@ -270,8 +270,6 @@ class ComparePane(PanelActions, Pane):
             return
         before, self._content = self._content, result
         found, letters = result.comparison, result.letters
-        computing = result.job is not None or self.errors.follower.running
-        _put(self.headline, headline(found, letters, computing=computing))
         _put(self.about, subtitle(found, self._edits(letters), result.runs))
         self.about.setVisible(bool(self.about.text()))
         self.summary.show_table(summary_table(found, letters))
@@ -281,11 +279,11 @@ class ComparePane(PanelActions, Pane):
             self.lists.setCurrentIndex(self.lists.findData(result.list))
         self.blocks.show_lanes(self._lanes(found, letters))
         self._show_details()
+        if result.job is not None:
+            self.errors.start(result.shown, result.job)
         self._refresh_tools()
         self._show_tables(shown=True)
         self.show_content()
-        if result.job is not None:
-            self.errors.start(result.shown, result.job)
 
     @staticmethod
     def _lanes(found: Comparison, letters: tuple[str, ...]) -> tuple[BlockLane, ...]:
@@ -295,9 +293,22 @@ class ComparePane(PanelActions, Pane):
         times = times or [None] * len(letters)
         return tuple(map(BlockLane, letters, sides, times))
 
+    def _show_headline(self) -> None:
+        """Show what is known of the sessions, and what is still measured or computed of them."""
+        content = self._content
+        if content is None or self.working:
+            return  # a new result shows itself
+        waiting = {
+            area
+            for area, runs in (("latency", self.measurer), ("error", self.errors))
+            if runs.runs_for(content.shown)
+        }
+        _put(self.headline, headline(content.comparison, content.letters, waiting))
+
     def _errors_changed(self) -> None:
         if not self.errors.follower.running and self.isVisible():
             self.show_state(self.state)
+        self._show_headline()
 
     def _edits(self, letters: tuple[str, ...]) -> str:
         history = self.state.history
@@ -332,12 +343,13 @@ class ComparePane(PanelActions, Pane):
         self.measurer.measure(compared_sessions(self.state), self._jobs.run_form)
 
     def _measured(self) -> None:
-        self._refresh_tools()
         found = self.measurer.follower.current
         if found is not None and not found.running and self.isVisible():
             self.show_state(self.state)
+        self._refresh_tools()
 
     def _refresh_tools(self) -> None:
+        self._show_headline()
         found = self.measurer.follower.current
         busy = self.measurer.follower.running and found is not None
         self._cancel.setVisible(busy)

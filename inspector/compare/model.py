@@ -49,6 +49,7 @@ class Delta:
         verdicts: of measured times, one per session and None for the first; may be empty
         note: why a value is missing, or an explanation
         places: locations, one per session or None
+        unlike: sessions that are not variants of the first: a difference is neither gain nor loss
     """
 
     area: str
@@ -60,6 +61,7 @@ class Delta:
     verdicts: tuple[TimeVerdict | None, ...] = ()
     note: str = ""
     places: tuple[ComparePlace | None, ...] = ()
+    unlike: frozenset[int] = frozenset()
 
     def difference(self, number: int) -> float | int | None:
         """Return a session's value less that of the first, None if it is meaningless."""
@@ -277,6 +279,7 @@ class Comparison:
         changes: all results of `etscope diff`, one tuple per session after the first
         notes: missing data and reasons
         problems: why the sessions are not variants of one program, or not whole; empty if they are
+        unlike: numbers of the sessions that have a problem beside the first
         blocks: fastest run of each session in a block of runs measured together, in ms; None for a
             block that failed
     """
@@ -298,6 +301,7 @@ class Comparison:
     changes: tuple[tuple[Change, ...], ...]
     notes: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    unlike: frozenset[int] = frozenset()
     blocks: tuple[tuple[float | None, ...], ...] = ()
 
     def graph(self, method: str, session: int) -> GraphAlignment | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.compare.alignment import GraphAlignment, align_graphs
 from inspector.compare.as_stock import as_stock
 from inspector.compare.change import MOST_SAMPLES, Change
@@ -43,10 +43,10 @@ from inspector.compare.numbers import (
 from inspector.compare.output_errors import OutputErrors
 from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
+from inspector.compare.relation import relation_problems
 from inspector.compare.statistics import TimeVerdict, judge
 from inspector.compare.time_origins import without_verdict
 from inspector.compare.times import module_rows, node_rows, operator_rows
-from inspector.compare.weighing import unrelated
 from inspector.compare.weights import recorded_weights, weight_changes
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
@@ -145,10 +145,12 @@ class _Comparing:
         sizes = size_deltas(self._sessions)
         self._summary += [delta for delta in sizes if delta.what.endswith(_FILE)]
         self._tensor_summary(changes)
+        problems = relation_problems(self._sessions, self._names, self._graphs)
+        unlike = frozenset(problems)
         return Comparison(
             self._names,
             self._methods,
-            tuple(self._summary),
+            _claiming(self._summary, unlike),
             recipe_changes(self._sessions),
             tuple(self._graphs),
             tuple(self._owners),
@@ -156,13 +158,14 @@ class _Comparing:
             tuple(self._operators),
             tuple(self._modules),
             tuple(self._nodes),
-            tuple(self._memory),
-            sizes,
+            _claiming(self._memory, unlike),
+            _claiming(sizes, unlike),
             tuple(self._rows),
             tuple(self._weights),
             changes,
             tuple(dict.fromkeys(self._notes)),
-            tuple(_problems(self._sessions, self._names, self._graphs)),
+            tuple(dict.fromkeys(word for each in problems.values() for word in each)),
+            unlike,
             self._measured.fastest_runs() if self._measured is not None else (),
         )
 
@@ -341,26 +344,9 @@ def _target(program: ProgramTimes) -> str:
     return STOCK if program.job.toolchain == EXECUTORCH else THIS
 
 
-def _problems(
-    sessions: Sequence[Session], names: Sequence[str], graphs: Sequence[MethodGraphs]
-) -> list[str]:
-    """Return why differences are not those between variants of one program."""
-    found = [
-        f"the files of {name} do not belong together"
-        for session, name in zip(sessions, names, strict=True)
-        if len(session.files) > 1 and check_session(session).verdict == DO_NOT_BELONG
-    ]
-    for number, name in enumerate(names[1:], 1):
-        if not any(method in sessions[number].methods for method in sessions[0].methods):
-            if sessions[0].methods and sessions[number].methods:
-                found.append(f"{name} has no method of {names[0]}")
-            continue
-        known = [one.alignments[number - 1] for one in graphs if not one.note]
-        pairs = [one for one in known if one is not None]
-        few = unrelated(pairs)
-        if few:
-            found.append(f"{name} and {names[0]} are different programs: {few}")
-    return found
+def _claiming(deltas: Sequence[Delta], unlike: frozenset[int]) -> tuple[Delta, ...]:
+    """Return figures that know which sessions are not variants of the first."""
+    return tuple(replace(one, unlike=unlike) for one in deltas)
 
 
 def _where(found: Measurement) -> str:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
 from inspector.compare.numbers import FLOPS, MEASURED, MOVED, UNLIKE
 from inspector.compare.output_errors import BEYOND, DIFFERING, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
-from inspector.graph.model_graph import ModelNode
 from inspector.memory.measured import PHASES, STEADY, resident_alike
 from inspector.units import format_bytes, format_share, plain_text
-from schema.graph import NodeKind
-from schema.objects.plural import plural
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 MANY = 2.0  # times as much; a share says little beyond
 _CLEARLY = 1.5  # times the work, above which a factor reads better than a share
 _FILE = " file"  # the figures of entire files
-_OF_SMALLER = 0.4  # of the operators of the smaller program
-_OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
 _ERROR_ALIKE = 1.1  # errors of two runs of one program differ by as much on other kernels
 
 
@@ -44,15 +38,18 @@ class Weighed:
 def weigh(found: Comparison, number: int) -> tuple[Weighed, ...]:
     """Return the quantities of a session beside those of the first one, latency first.
 
-    Work explains the others, and comes last.
+    Work explains the others, and comes last. Figures of another program are not judged.
     """
-    return (
+    weighed = (
         _latency(found, number),
         _bytes("size", "size", _of(found, "size", _FILE), number),
         _memory(found, number),
         _error(found, number),
         _work(found, number),
     )
+    if number in found.unlike:
+        return tuple(replace(one, word=UNKNOWN) for one in weighed)
+    return weighed
 
 
 def time_verdict(found: Comparison, number: int) -> TimeVerdict | None:
@@ -191,25 +188,3 @@ def _largest(deltas: Iterable[Delta], number: int) -> Weighed:
     if old == new or (old > 0 and 1 / _ERROR_ALIKE <= new / old <= _ERROR_ALIKE):
         return Weighed("error", SAME, f"same largest error {plain_text(new)}")
     return Weighed("error", WORSE if new > old else BETTER, text)
-
-
-def unrelated(alignments: Sequence[GraphAlignment]) -> str:
-    """Return how little two programs share, where they are not variants of one; else empty.
-
-    A recompiled program has most of the operators of the smaller of the two, wherever they run and
-    whatever is added around them; programs of the same family share some by chance.
-    """
-    shared = sum(_computes(one.old.nodes[pair.old]) for one in alignments for pair in one.pairs)
-    sides = [sorted(map(_operators, (one.old.nodes, one.new.nodes))) for one in alignments]
-    smaller, larger = (sum(side[at] for side in sides) for at in (0, 1))
-    if not smaller or (shared >= _OF_SMALLER * smaller and shared >= _OF_LARGER * larger):
-        return ""
-    return f"{shared:,} of {smaller:,} and {plural(larger, 'operator')} are in both"
-
-
-def _operators(nodes: Sequence[ModelNode]) -> int:
-    return sum(map(_computes, nodes))
-
-
-def _computes(node: ModelNode) -> bool:
-    return node.node.kind not in (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from inspector.compare.model import (
@@ -31,6 +31,8 @@ _DELEGATES = "delegates"
 _LETTERS = 26
 _WEIGHED = ("time", "size", "memory", "gap", "work")  # areas of the headline, in its order
 _REST = len(_WEIGHED)
+_KNOWN = (BETTER, WORSE)
+_WAITING = {"latency": "latency being measured", "error": "error being computed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +67,45 @@ def link_of(place: ComparePlace | None, letters: Sequence[str]) -> CompareLink |
     return CompareLink(letters[place.session], place.view, chosen)
 
 
-def headline(found: Comparison, letters: Sequence[str], *, computing: bool = False) -> str:
+def headline(found: Comparison, letters: Sequence[str], waiting: Collection[str] = ()) -> str:
     """Return latency, size, memory and error of each session beside the first, and regressions.
 
     Args:
         found: the comparison
         letters: names of its sessions
-        computing: whether errors of outputs are being computed
+        waiting: what is being measured or computed of them: latency, error
     """
     others = letters[1:]
-    if not any_known(found):
+    if not waiting and not any_known(found):
         return f"{', '.join(others)} has nothing to compare with {letters[0]}"
-    against = f"{', '.join(others)} against {letters[0]}"
-    if found.problems:
-        return f"{against}: {'; '.join(found.problems)}"
+    words = [*_weighed_words(found, letters, waiting), *found.problems]
     if len(others) > 1:
-        each = (
-            f"{letter} {_known_words(weigh(found, number))}"
-            for number, letter in enumerate(others, 1)
+        words += [_WAITING[area] for area in _WAITING if area in waiting]
+    return f"{', '.join(others)} against {letters[0]}: {'; '.join(words)}"
+
+
+def _weighed_words(
+    found: Comparison, letters: Sequence[str], waiting: Collection[str]
+) -> Iterator[str]:
+    """Yield what differs in each variant of the first session; the only one has every quantity."""
+    if len(letters) == 2 and not found.unlike:
+        weighed = [one for one in weigh(found, 1) if one.area != "work" or one.word in _KNOWN]
+        yield ", ".join(
+            _WAITING[one.area] if one.word == UNKNOWN and one.area in waiting else one.text
+            for one in weighed
         )
-        return f"{against}: {'; '.join(each)}"
-    words = ", ".join(
-        "error being computed"
-        if computing and (one.area, one.word) == ("error", UNKNOWN)
-        else one.text
-        for one in weigh(found, 1)
-        if one.area != "work" or one.word in (BETTER, WORSE)
-    )
-    worse = _worse(found)
-    more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
-    also = f"; also worse: {', '.join(worse[:2])}{more}" if worse else ""
-    return f"{against}: {words}{also}"
+        worse = _worse(found)
+        more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
+        yield from [f"also worse: {', '.join(worse[:2])}{more}"] if worse else []
+        return
+    for number, letter in enumerate(letters[1:], 1):
+        if len(letters) > 2 and number not in found.unlike:
+            yield f"{letter} {_known_words(weigh(found, number))}"
 
 
 def _known_words(weighed: Sequence[Weighed]) -> str:
     """Return the quantities that differ, or that none is known to."""
-    known = [one.text for one in weighed if one.word in (BETTER, WORSE)]
+    known = [one.text for one in weighed if one.word in _KNOWN]
     return ", ".join(known) or "no difference is known to be real"
 
 
@@ -214,7 +219,7 @@ def difference_text(one: Delta, number: int) -> str:
 def tone_of(one: Delta, number: int) -> str:
     """Return good or bad for a significant difference, muted for others."""
     difference = one.difference(number)
-    if not difference or not one.better:
+    if not difference or not one.better or number in one.unlike:
         return "muted"
     if one.what == _DELEGATES and not one.values[0]:
         return "muted"  # the first delegate is no loss

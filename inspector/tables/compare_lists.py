@@ -248,7 +248,7 @@ def time_bars(
     """
     rows: Sequence[TimeRow] = getattr(found, kind)
     verdict = time_verdict(found, 1)
-    real = verdict is not None and verdict.real
+    real = verdict is not None and verdict.real and 1 not in found.unlike
     known = [(one, one.difference(1)) for one in rows if len(letters) > 1]
     changes = [(one, change) for one, change in known if change]
     changes.sort(key=lambda pair: -abs(pair[1]))

@@ -9,6 +9,7 @@ from devtools_app.jobs.measuring import OutputErrorRuns, session_keys
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.transitions import add_session, close_session
 from devtools_app.state.variant_steps import compared_sessions
+from devtools_app.views import compare
 from devtools_app.views.compare import ComparePane
 from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob
@@ -97,3 +98,42 @@ def test_errors_of_outputs_are_computed_unasked_and_end_with_the_comparison(
     open_recorded(window, NAMES[1])
     window.store.update(compared=("A", "C"))
     qtbot.waitUntil(lambda: "equal within rounding" in pane.headline.text(), timeout=20_000)
+
+
+def test_errors_that_are_being_computed_are_never_called_not_computed(
+    make_window, qtbot, monkeypatch
+) -> None:
+    said: list[str] = []
+    put = compare._put
+    monkeypatch.setattr(compare, "_put", lambda label, text: (said.append(text), put(label, text)))
+    monkeypatch.setattr(OutputErrorRuns, "start", start_errors)
+    monkeypatch.setattr("inspector.jobs.run.Worker", Here)
+    pane = compare_pane(make_window(), *NAMES[:2])
+    qtbot.waitUntil(lambda: "equal within rounding" in pane.headline.text(), timeout=20_000)
+    assert any("error being computed" in text for text in said)
+    assert [text for text in said if "error not computed" in text] == []
+
+
+def test_errors_whose_computation_was_cancelled_are_not_being_computed(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(OutputErrorRuns, "start", start_errors)
+    monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_arguments: Scripted())
+    pane = compare_pane(make_window(), *NAMES[:2])
+    qtbot.waitUntil(lambda: "error being computed" in pane.headline.text(), timeout=10_000)
+    pane.errors.follower.cancel()
+    qtbot.waitUntil(lambda: "error not computed" in pane.headline.text(), timeout=10_000)
+
+
+def test_latency_is_being_measured_until_it_is(make_window, qtbot, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_arguments: Scripted())
+    pane = compare_pane(make_window(), *NAMES)
+    qtbot.waitUntil(lambda: "latency not measured" in pane.headline.text(), timeout=10_000)
+    pane.measure()
+    assert "latency being measured" in pane.headline.text()
+    pane.store.update(compared=("A", "B", "C"))  # these are not measured
+    qtbot.waitUntil(lambda: "B, C against A" in pane.headline.text(), timeout=10_000)
+    assert "measured" not in pane.headline.text()
+    pane.measurer.follower.cancel()
+    pane.store.update(compared=("A", "B"))
+    qtbot.waitUntil(lambda: "latency not measured" in pane.headline.text(), timeout=10_000)

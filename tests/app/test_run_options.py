@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.run_form import RunForm, run_form_from, runnable
+from devtools_app.state.run_form import LEVELS, RunForm, run_form_from, runnable
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
@@ -51,6 +51,19 @@ def test_options_are_remembered() -> None:
     settings = Settings(last_run=RunForm(options=WORD))
     assert settings_from(settings_content(settings)).last_run.options == WORD
     assert run_form_from({}).options == ""
+
+
+@pytest.mark.parametrize("level", [level for level in LEVELS if level != "none"])
+def test_values_to_log_are_chosen_for_one_run_only(level: str) -> None:
+    """They cost time and space: neither the next start nor a gap's own run keeps the choice."""
+    form = RunForm(level=level, runs=3, threads=2)
+    kept = settings_from(settings_content(Settings(last_run=form))).last_run
+    assert kept == RunForm(runs=3, threads=2)
+    what = runnable("A", load_session([PORTABLE]))
+    assert what is not None
+    assert kept.job(what).debug_level == "none"
+    assert kept.logging_values(what).job(what).debug_level == "intermediate"
+    assert kept.job(what).debug_level == "none"  # the run for values was a copy
 
 
 @pytest.mark.slow

@@ -82,10 +82,10 @@ def test_format_share_shows_percent():
     assert format_share(0.364) == "36.4 %"
 
 
-@pytest.mark.parametrize("tiny", [1.0, -1.0])
+@pytest.mark.parametrize("tiny", [0.1, -0.1])
 def test_column_number_too_small_to_show_is_never_zero(tiny):
     text = column_formatter(Quantity.TIME, choose_unit(Quantity.TIME, 5e9), 5e9)(tiny)
-    assert text == ("<0.000001" if tiny > 0 else ">−0.000001")
+    assert text == ("<0.000000001" if tiny > 0 else ">−0.000000001")
 
 
 def test_column_formatter_aligns_decimals_and_keeps_digits_of_small_times():

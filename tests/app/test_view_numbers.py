@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,20 @@ import pytest
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.size_map import size_map
 from inspector.cli.main import main as cli
+from inspector.compare.sessions import compare_sessions
+from inspector.experiments.gates.evidence import Evidence, static_value
 from inspector.files.session import Session
+from inspector.findings.session import findings
 from inspector.graph.delegation import analyse_delegation
 from inspector.tables.events import all_events
 from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.operators import operators_table
-from inspector.tables.partitions import partitions
+from inspector.tables.partitions import counts_text, partitions
+from inspector.tables.runs import times_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import parts_table
-from inspector.tables.table import Table
+from inspector.tables.table import Table, number_column
+from inspector.units import Quantity
 from schema.objects.plural import plural
 from tests.app.sessions import opened
 
@@ -139,3 +146,72 @@ def test_nodes_of_a_delegate_are_counted_alike(folder: str) -> None:
             if isinstance(key, Selection) and key.kind is SelectionKind.DELEGATE:
                 shown = [found.tree.rows.text(row, column) for column in (1, 2)]
                 assert shown == [f"{count:,}" for count in counts[key.delegate or 0]]
+
+
+_OF = re.compile(r"([\d,]+) of ([\d,]+) (?:computing nodes?|nodes that compute)\b")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_computing_nodes_are_counted_alike_wherever_they_are_named(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = opened(folder)
+    wanted = {
+        facts.method: (
+            facts.compute_delegated,
+            facts.compute_delegated + facts.compute_non_delegated,
+        )
+        for facts in analyse_delegation(session)
+    }
+    for method, (inside, total) in wanted.items():
+        found = partitions(session, method)
+        assert found is not None
+        said = [counts_text(found), *_found_of(session, method, len(wanted) > 1)]
+        assert len(said) == 1 + any(one.delegates for one in [found.facts])
+        assert {_OF.findall(text)[0] for text in said} == {(f"{inside:,}", f"{total:,}")}
+        shares = [
+            one.values
+            for one in compare_sessions([session, session], method=method).summary
+            if (one.area, one.what) == ("delegation", "delegated")
+        ]
+        assert shares == ([(inside / total,) * 2] if total else [])
+    files = [file.path for file in session.files]
+    assert cli(["delegation", *files]) == 0
+    printed = capsys.readouterr().out
+    told = re.findall(r"Of the nodes that compute: (\d+) of (\d+) delegated", printed)
+    assert [(int(inside), int(total)) for inside, total in told] == list(wanted.values())
+    inside, total = (sum(counts) for counts in zip(*wanted.values(), strict=True))
+    value = static_value("delegated", Evidence(session, "it"))
+    assert value.value == pytest.approx(100 * inside / total)
+
+
+def _found_of(session: Session, method: str, named: bool) -> list[str]:
+    """Return the findings that count the computing nodes of a method."""
+    texts = [one.text for one in findings(session) if _OF.search(one.text)]
+    return [text for text in texts if not named or f" of {method} " in text]
+
+
+@pytest.mark.parametrize("load_ms", [0.01, 184.0, 60_000.0])
+@pytest.mark.parametrize("mean_ms", [0.0031, 0.2345, 84.0])
+def test_times_of_a_run_keep_their_digits_beside_the_time_to_load(
+    load_ms: float, mean_ms: float
+) -> None:
+    latency = {"min": 0.811 * mean_ms, "median": 0.987 * mean_ms, "mean": mean_ms}
+    report = {"load_ms": 0.1, "init_ms": load_ms, "run_ms": [1.0] * 9, "latency_ms": latency}
+    _tell_apart(times_table(report), "time", {name: latency[name] for name in latency})
+
+
+@pytest.mark.parametrize("others", [20.0, 900.0, 31_000.0])
+def test_times_of_a_column_keep_their_digits_beside_a_long_one(others: float) -> None:
+    times = [5e9, *(others * (1 + number / 9) for number in range(9))]
+    column = number_column("mean", times, Quantity.TIME)
+    _tell_apart(Table((column,), len(times)), "mean", dict(zip(range(10), times, strict=True)))
+
+
+def _tell_apart(table: Table, title: str, times: Mapping[Any, float]) -> None:
+    """Assert that different times of a column are shown as such, to a hundredth."""
+    at = [column.title for column in table.columns].index(title)
+    texts = [table.text(row, at) for row in range(table.length)]
+    shown = [text for text in texts if not text.startswith("<")]
+    assert len(shown) == len(texts)
+    assert len(set(shown)) >= len(set(times.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import fields, replace
 from pathlib import Path
@@ -35,8 +36,9 @@ from inspector.tables.compare import (
     tone_of,
     value_columns,
 )
-from inspector.tables.compare_lists import LISTS, TIMES, detail_table, time_bars
+from inspector.tables.compare_lists import LISTS, MEMORY, SIZES, TIMES, detail_table, time_bars
 from inspector.tables.selection import SelectionKind
+from inspector.units import MINUS
 
 pytestmark = pytest.mark.slow
 CORPUS = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1"
@@ -145,6 +147,90 @@ def test_other_programs_and_files_that_do_not_belong_together_are_no_improvement
     found = compare_sessions([sessions[0], mixed])
     assert any("do not belong together" in problem for problem in found.problems)
     assert compare_sessions(sessions[:2]).problems == ()
+
+
+def _tones(found: Comparison, letters: tuple[str, ...], number: int) -> set[str]:
+    """Return all that the tables and bars say of the differences of a session."""
+    title = f"{letters[number]} − {letters[0]}"
+    tables = [summary_table(found, letters)]
+    tables += [detail_table(found, kind, letters) for kind in (MEMORY, SIZES)]
+    columns = [one for table in tables for one in table.columns if one.title == title]
+    assert len(columns) == len(tables)
+    said = {column.tone(value) for column in columns for value in column.values if column.tone}
+    words = {str(value).rpartition(" ")[2] for column in columns for value in column.values}
+    return {"good", "bad", "better", "worse"} & (said | words)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_no_figure_of_another_program_is_better_or_worse(
+    sessions: tuple[Session, ...], order: tuple[int, ...]
+) -> None:
+    """The third program is another one than the first two, wherever it stands."""
+    letters = ("A", "B", "C")
+    found = compare_sessions([sessions[number] for number in order])
+    alike = [number for number in (1, 2) if {order[0], order[number]} == {0, 1}]
+    assert found.unlike == {1, 2} - set(alike)
+    for number in (1, 2):
+        claimed = {one.word for one in weigh(found, number)} & {"better", "worse"}
+        assert bool(_tones(found, letters, number)) == (number in alike) == bool(claimed)
+    text = headline(found, letters)
+    assert "are different programs" in text
+    parts = text.partition(": ")[2].split("; ")
+    named = [n for n in (1, 2) if any(one.startswith(f"{letters[n]} ") for one in parts[:1])]
+    assert named == alike
+    measured = replace(found, summary=(times(FASTER, 0.5), *found.summary))
+    bars = time_bars(measured, "operators", letters)
+    assert {tone for *_, tone in bars} <= (
+        {"muted"} if 1 in found.unlike else {"good", "bad", "muted"}
+    )
+
+
+def test_figures_of_files_that_do_not_belong_together_are_not_judged(
+    sessions: tuple[Session, ...],
+) -> None:
+    mixed = load_session([CORPUS / "mm_portable/model.pte", CORPUS / "convnet_portable/run.etdp"])
+    for pair in ([sessions[0], mixed], [mixed, sessions[0]], [mixed, mixed]):
+        found = compare_sessions(pair)
+        assert found.unlike == {1}
+        assert _tones(found, ("A", "B"), 1) == set()
+        assert {one.word for one in weigh(found, 1)} == {"unknown"}
+
+
+def test_what_is_being_measured_is_not_called_unmeasured() -> None:
+    found = comparison(unmeasured(), BETTER)
+    waiting = headline(found, ("A", "B"), {"latency", "error"})
+    assert waiting.startswith("B against A: latency being measured, size 25 % smaller")
+    assert waiting.endswith("error being computed")
+    known = comparison(times(FASTER, 0.8), WRONG)
+    assert "being" not in headline(known, ("A", "B"), {"latency", "error"})  # of the last time
+    none = headline(comparison(), ("A", "B"), {"latency"})
+    assert none.startswith("B against A: latency being measured")
+    three = replace(found, names=("one", "two", "three"), summary=())
+    assert headline(three, ("A", "B", "C"), {"error"}).endswith("; error being computed")
+
+
+def _shown_number(text: str) -> float:
+    return float(text.partition(" ")[0].replace(",", "").replace(MINUS, "-"))
+
+
+@pytest.mark.parametrize("old", [2.3e-4, 0.2979, 0.386, 0.9996, 42.94, 1234.5, 61_000.0])
+@pytest.mark.parametrize("ratio", [0.26, 0.703, 0.9995, 1.0, 1.021, 1.297, 1.82, 1.99])
+def test_the_percentage_is_the_difference_of_the_columns(old: float, ratio: float) -> None:
+    word = ALIKE if abs(ratio - 1) < 0.02 else FASTER if ratio < 1 else SLOWER
+    both = (old, old * ratio)
+    row = Delta("time", "latency", "ms", both, LESS, "", (None, verdict(word, ratio)))
+    for one in (row, replace(row, verdicts=())):
+        table = summary_table(comparison(one), ("A", "B"))
+        titles = [column.title for column in table.columns]
+        shown = [table.text(0, titles.index(letter)) for letter in ("A", "B")]
+        assert len({text.split(" ")[1] for text in shown}) == 1  # one unit in a row
+        before, after = map(_shown_number, shown)
+        change = table.text(0, titles.index("B − A"))
+        share = 0.0 if change.startswith("<") else _shown_number(change)
+        assert share / 100 == pytest.approx(after / before - 1, abs=2e-3)
+    if word != ALIKE and 0.5 < ratio < 2:
+        said = weigh(comparison(row), 1)[0].text
+        assert _shown_number(said) / 100 == pytest.approx(abs(both[1] / both[0] - 1), abs=6e-4)
 
 
 @pytest.mark.parametrize(

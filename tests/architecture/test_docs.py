@@ -43,3 +43,23 @@ def test_guide_names_keys_that_exist() -> None:
 def test_readme_lists_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
     assert {verb for verb in VERBS if f"`{verb}" not in readme} == set()
+
+
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_that_a_page_names_exist(page) -> None:
+    named = TEST.findall(page.read_text())
+    missing = [f"{f}::{t}" for f, t in named if f"\ndef {t}(" not in (ROOT / f).read_text()]
+    assert missing == []
+
+
+def test_each_defect_of_the_numbers_has_a_test() -> None:
+    rows = re.findall(r"^\| (D\w+) \|(.*)$", (ROOT / "docs/numbers.md").read_text(), re.MULTILINE)
+    assert [name for name, _ in rows] == [
+        *(f"D{number}" for number in range(1, 11)),
+        "D10b",
+        *(f"D{number}" for number in range(11, 19)),
+    ]
+    assert [name for name, row in rows if not TEST.findall(row)] == []

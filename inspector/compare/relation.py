@@ -1,0 +1,72 @@
+"""Whether sessions are variants of one program, so that a difference is a gain or a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inspector.check.session import DO_NOT_BELONG, check_session
+from inspector.compare.alignment import GraphAlignment
+from inspector.compare.model import MethodGraphs
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelNode
+from schema.graph import NodeKind
+from schema.objects.plural import plural
+
+_OF_SMALLER = 0.4  # of the operators of the smaller program
+_OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
+
+
+def relation_problems(
+    sessions: Sequence[Session], names: Sequence[str], graphs: Sequence[MethodGraphs]
+) -> dict[int, tuple[str, ...]]:
+    """Return number of a session -> why it is not a variant of the first; others are left out."""
+    mixed = [
+        f"the files of {name} do not belong together"
+        if len(session.files) > 1 and check_session(session).verdict == DO_NOT_BELONG
+        else ""
+        for session, name in zip(sessions, names, strict=True)
+    ]
+    found = {
+        number: tuple(
+            filter(None, (mixed[0], mixed[number], _other(number, sessions, names, graphs)))
+        )
+        for number in range(1, len(sessions))
+    }
+    return {number: why for number, why in found.items() if why}
+
+
+def _other(
+    number: int,
+    sessions: Sequence[Session],
+    names: Sequence[str],
+    graphs: Sequence[MethodGraphs],
+) -> str:
+    """Return how a session is another program than the first, empty if it is not one."""
+    first, own, name = sessions[0].methods, sessions[number].methods, names[number]
+    if not any(method in own for method in first):
+        return f"{name} has no method of {names[0]}" if first and own else ""
+    known = [one.alignments[number - 1] for one in graphs if not one.note]
+    few = unrelated([one for one in known if one is not None])
+    return f"{name} and {names[0]} are different programs: {few}" if few else ""
+
+
+def unrelated(alignments: Sequence[GraphAlignment]) -> str:
+    """Return how little two programs share, where they are not variants of one; else empty.
+
+    A recompiled program has most of the operators of the smaller of the two, wherever they run and
+    whatever is added around them; programs of the same family share some by chance.
+    """
+    shared = sum(_computes(one.old.nodes[pair.old]) for one in alignments for pair in one.pairs)
+    sides = [sorted(map(_operators, (one.old.nodes, one.new.nodes))) for one in alignments]
+    smaller, larger = (sum(side[at] for side in sides) for at in (0, 1))
+    if not smaller or (shared >= _OF_SMALLER * smaller and shared >= _OF_LARGER * larger):
+        return ""
+    return f"{shared:,} of {smaller:,} and {plural(larger, 'operator')} are in both"
+
+
+def _operators(nodes: Sequence[ModelNode]) -> int:
+    return sum(map(_computes, nodes))
+
+
+def _computes(node: ModelNode) -> bool:
+    return node.node.kind not in (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
