@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter
@@ -102,17 +104,31 @@ def _operator(
 
 
 def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
-    """Return as many of the last parts of a path as fit, at least some of the last one."""
+    """Return as many of the last parts of a path as fit, at least some of the last one.
+
+    The number of the layer stays, by which equal layers differ: ``…3.…kv_cache.keys``.
+    """
     parts = text.split(".")
     common = parts[-1] in _EVERYWHERE
-    for first in range(1, len(parts) - common):
-        shown = f"{_DOTS}{'.'.join(parts[first:])}"
+    cuts = range(1, len(parts) - common)
+    with_number = (_cut_behind_number(parts, first) for first in cuts)
+    last = (f"{_DOTS}{'.'.join(parts[first:])}" for first in cuts)
+    for shown in itertools.chain(filter(None, with_number), last):
         if metrics.horizontalAdvance(shown) <= room:
             return shown
     if common:
         name = ".".join(parts[-2:])
         return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
     return elided(parts[-1], metrics, room)
+
+
+def _cut_behind_number(parts: Sequence[str], first: int) -> str:
+    """Return the last parts behind the last number that is before them, empty without one."""
+    number = next((at for at in range(first - 1, 0, -1) if parts[at].isdecimal()), 0)
+    if not number:
+        return ""
+    between = "." if number == first - 1 else f".{_DOTS}"
+    return f"{_DOTS}{parts[number]}{between}{'.'.join(parts[first:])}"
 
 
 class CellDelegate(QStyledItemDelegate):

@@ -27,7 +27,9 @@ CUT = 0.6  # of the width of a name
     ("name", "kept"),
     [
         ("aten_convolution_default_12", "_12"),
-        ("encoder.0.blocks.attention.linear", "…attention.linear"),
+        ("encoder.0.blocks.attention.linear", "…0.…linear"),
+        ("layers.11.attention.kv_cache.keys", "…11.…kv_cache.keys"),
+        ("model.layers.7.self_attn.q_proj.weight", "…7.…q_proj.weight"),
         ("aten.native_layer_norm.default", "native_layer_norm…"),
         ("aten.erf.out", "erf…"),
         ("aten::topk.values", "topk…"),
@@ -63,6 +65,17 @@ def test_numbered_names_differ_at_any_width(theme: Theme) -> None:
     least = metrics.horizontalAdvance("…_112")
     for room in range(least, metrics.horizontalAdvance(names[-1])):
         assert len({elided(name, metrics, room) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("layers.{}.attention.kv_cache.keys", "…11.…keys"), ("net.{}.proj.weight", "…11.proj.weight")],
+)
+def test_equal_layers_differ_where_their_number_has_room(theme: Theme, name, least) -> None:
+    metrics = QFontMetrics(theme.mono())
+    names = [name.format(number) for number in (1, 2, 11)]
+    for room in range(metrics.horizontalAdvance(least), metrics.horizontalAdvance(names[-1])):
+        assert len({elided(one, metrics, room) for one in names}) == len(names)
 
 
 def shown_table(qtbot, theme: Theme, width: int) -> tuple[TableView, QTableView]:
