@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
@@ -24,6 +25,7 @@ from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 
+_SHAPE = re.compile(r"(?:\w+ )?\[[\w, ]*\]")  # cut off, [1, 3, 32, 32] would look like a vector
 _LETTERS = 9  # of a name in a short list that is worth a line
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _MOST_BLANK = 4000  # the same of all rows of a column that may be empty
@@ -31,6 +33,7 @@ _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
 _LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 96, 92, 116
+_LEAST_SHAPE = 180
 _NAME = 190  # of the first column where the table is not narrow
 _LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
 _LEAST_BADGE = 200  # one word, a sign and a figure are whole
@@ -269,8 +272,10 @@ class TableView(ItemPanel):
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
         least = _LEAST_LONG if column.width >= _LONG else least
         least = least if index else _LEAST_FIRST
-        if longest + _PAD <= _SHORT:
+        whole = _LEAST_SHAPE if all(map(_SHAPE.fullmatch, filter(None, texts))) else _SHORT
+        if longest + _PAD <= whole:
             least = max(least, longest + _PAD)
+            usual = max(usual, least)
         roomy = 0 if index else min(usual, _NAME)
         least = min(usual, max(least, heading))
         return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SPACE = 4  # pixels around an image
 _FLAT = 24.0  # share of width and height from which cells are no squares: they would be a thread
+_ONE_LINE = 3  # marks of a legend that stand beside the title; Qt would wrap them early
 Describe = Callable[[tuple[int, ...]], str]
 
 
@@ -139,27 +140,28 @@ class TensorHeat(Plot):
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         rows, columns = image.grid
         self.title.setText(f"{rows:,} × {columns:,}")
-        self.note.setWordWrap(True)
-        self.note.setText(self._legend(low, high))
+        marks = self._legend(low, high)
+        self.note.setWordWrap(len(marks) > _ONE_LINE)
+        self.note.setText(" &nbsp; ".join(marks))
         size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"
         self.describe(f"{size}, values from {low:.4g} to {high:.4g}")
         self.redraw(whole=True)
 
-    def _legend(self, low: float, high: float) -> str:
+    def _legend(self, low: float, high: float) -> list[str]:
         image, palette = self._image, self.theme.palette
         assert image is not None
         ends = [low, high] if low >= 0 or high <= 0 else [low, 0.0, high]
         colours = self._coloured(np.array(ends))
         marks = [
             f"<span style='color:{QColor(*(int(one) for one in colour)).name()}'>■</span>"
-            f" {plain_text(end)}"
+            f"&nbsp;{plain_text(end)}"
             for end, colour in zip(ends, colours, strict=True)
         ]
         if np.isinf(image.values).any():
             marks.append(f"<span style='color:{palette.bad}'>■</span> NaN or infinite")
         if image.values.shape != image.grid:
             marks.append("largest of each patch" + (", sampled" if image.sampled else ""))
-        return "&nbsp;&nbsp; ".join(marks)
+        return marks
 
     @override
     def is_empty(self) -> bool:
