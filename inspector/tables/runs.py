@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from inspector.units import (
     NS_PER_MS,
     Quantity,
     choose_unit,
+    column_formatter,
     format_bytes,
     format_change,
     format_estimate,
@@ -60,13 +62,15 @@ def times_table(report: Mapping[str, Any]) -> Table:
             rows.append(("mean with a trace", mean))
     longest = max((value for _, value in rows), default=0.0)
     shortest = latency.get("mean") or longest  # loading may take seconds
-    unit = choose_unit(Quantity.TIME, shortest * NS_PER_MS)
+    digits_of = shortest * NS_PER_MS
+    unit = choose_unit(Quantity.TIME, digits_of)
+    times = [value * NS_PER_MS for _, value in rows]
+    column = number_column("time", times, Quantity.TIME, unit=unit)
+    column = replace(column, text=column_formatter(Quantity.TIME, unit, digits_of))
     return Table(
         (
             text_column("what", [name for name, _ in rows], width=24),
-            number_column(
-                "time", [value * NS_PER_MS for _, value in rows], Quantity.TIME, unit=unit
-            ),
+            column,
         ),
         len(rows),
         keys=[name for name, _ in rows],

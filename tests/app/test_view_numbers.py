@@ -198,7 +198,13 @@ def test_times_of_a_run_keep_their_digits_beside_the_time_to_load(
 ) -> None:
     latency = {"min": 0.811 * mean_ms, "median": 0.987 * mean_ms, "mean": mean_ms}
     report = {"load_ms": 0.1, "init_ms": load_ms, "run_ms": [1.0] * 9, "latency_ms": latency}
-    _tell_apart(times_table(report), "time", {name: latency[name] for name in latency})
+    table = times_table(report)
+    _tell_apart(table, "time", latency)
+    shown = {str(table.key(row)): table.text(row, 1) for row in range(table.length)}
+    unit = {"ns": 1e-6, "µs": 1e-3, "ms": 1.0}[table.columns[1].unit]
+    for name, word in (("fastest", "min"), ("median", "median")):
+        known = float(shown[name].replace(",", "")) * unit
+        assert known == pytest.approx(latency[word], rel=6e-3)
 
 
 @pytest.mark.parametrize("others", [20.0, 900.0, 31_000.0])
