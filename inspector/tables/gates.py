@@ -9,8 +9,8 @@ from pathlib import Path
 
 from inspector.experiments.gates.gates_file import read_gates
 from inspector.experiments.gates.history import read_history, trends
-from inspector.experiments.gates.quantities import short
-from inspector.experiments.gates.requirement import parse_requirement, unit_of
+from inspector.experiments.gates.quantities import BoundUnit, short
+from inspector.experiments.gates.requirement import RequirementError, parse_requirement, unit_of
 from inspector.experiments.gates.several import (
     MET,
     NOT_MET,
@@ -23,7 +23,7 @@ from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, MoreColumns, Table
-from inspector.units import Quantity
+from inspector.units import NS_PER_MS, Quantity
 
 _TONES = {MET: "good", NOT_MET: "bad"}
 _JUDGED = (
@@ -47,6 +47,16 @@ _FIGURES = (
     RowField("bound", Quantity.PLAIN),
     RowField("ratio", Quantity.PLAIN, missing=""),
 )
+# unit of a bound -> quantity of a column, and how many of its base units one is
+_BASE = {
+    BoundUnit.PERCENT: (Quantity.SHARE, 0.01),
+    BoundUnit.SHARE: (Quantity.SHARE, 1.0),
+    BoundUnit.BYTES: (Quantity.SIZE, 1.0),
+    BoundUnit.TIME: (Quantity.TIME, NS_PER_MS),
+    BoundUnit.DECIBELS: (Quantity.PLAIN, 1.0),
+    BoundUnit.COUNT: (Quantity.COUNT, 1.0),
+    BoundUnit.NUMBER: (Quantity.PLAIN, 1.0),
+}
 
 
 def gates(sessions: Sequence[Session], _method: str, _units: Units, of: str) -> Table:
@@ -102,7 +112,7 @@ def trend(path: Path, _units: Units) -> Table:
         raise QueryError(f"{path} is a folder: expected the history of a gate, a file")
     runs = read_history(path)
     names = tuple(dict.fromkeys(name for run in runs for name in run.figures))
-    failed = Counter(parse_requirement(text).metric for run in runs for text in run.failed)
+    failed = Counter(_metric(text) for run in runs for text in run.failed)
     rows = [
         (
             one.metric,
@@ -117,11 +127,11 @@ def trend(path: Path, _units: Units) -> Table:
 
 
 def _figure(metric: str, value: float | None) -> str:
-    return "unknown" if value is None else short(unit_of(metric), value)
+    return "unknown" if value is None else short(_bound_unit(metric), value)
 
 
 def history(path: Path, units: Units) -> Table:
-    """Return a row for each run in a history of a gate, with its figures in base units.
+    """Return a row for each run in a history of a gate, with its figures.
 
     Raises: QueryError for a folder; FormatError, OSError
     """
@@ -129,12 +139,13 @@ def history(path: Path, units: Units) -> Table:
         raise QueryError(f"{path} is a folder: expected the history of a gate, a file")
     runs = read_history(path)
     metrics = tuple(dict.fromkeys(name for run in runs for name in run.figures))
+    figures = {name: _BASE[_bound_unit(name)] for name in metrics}
     fields = (
         RowField("date"),
         RowField("program"),
         RowField("sha256", mono=True),
         RowField("met"),
-        *(RowField(name, Quantity.PLAIN) for name in metrics),
+        *(RowField(name, quantity) for name, (quantity, _) in figures.items()),
         RowField("failed"),
     )
     rows = [
@@ -143,9 +154,35 @@ def history(path: Path, units: Units) -> Table:
             run.program,
             run.sha256[:12],
             "met" if run.met else "not met",
-            *(run.figures.get(name) for name in metrics),
+            *(_in_base(run.figures.get(name), base) for name, (_, base) in figures.items()),
             ", ".join(run.failed),
         )
         for run in runs
     ]
-    return row_table(fields, rows, "runs", units=units)
+    table = row_table(fields, rows, "runs", units=units)
+    return replace(table, columns=tuple(map(_with_decibels, table.columns)))
+
+
+def _in_base(value: float | None, base: float) -> float | None:
+    return None if value is None else value * base
+
+
+def _with_decibels(column: Column) -> Column:
+    named = _bound_unit(column.title) is BoundUnit.DECIBELS
+    return replace(column, unit="dB", raw_unit="dB") if named else column
+
+
+def _metric(requirement: str) -> str:
+    """Return the metric of a requirement, empty for one of another version."""
+    try:
+        return parse_requirement(requirement).metric
+    except RequirementError:
+        return ""
+
+
+def _bound_unit(metric: str) -> BoundUnit:
+    """Return the unit of a metric; one of another version is a number without a unit."""
+    try:
+        return unit_of(metric)
+    except KeyError:
+        return BoundUnit.NUMBER

@@ -9,10 +9,12 @@ import pytest
 
 from inspector.experiments.gates.gates_file import read_gates, write_gates
 from inspector.experiments.gates.offered import offered_metrics
-from inspector.experiments.gates.requirement import OPERATORS, parse_requirement
+from inspector.experiments.gates.quantities import BoundUnit, short
+from inspector.experiments.gates.requirement import OPERATORS, parse_requirement, unit_of
 from inspector.experiments.gates.several import MET, NOT_MET, UNKNOWN, GateSide, judge_sides
 from inspector.files.load import load_session
-from inspector.tables.gates import gate_table
+from inspector.tables.gates import gate_table, history
+from inspector.tables.selection import AUTOMATIC
 from schema.errors import FormatError
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
@@ -108,6 +110,31 @@ def test_trend_has_a_row_for_each_metric(tmp_path: Path) -> None:
     assert rows[1].split("\t")[:4] == ["size", "1.074 KiB", "+10 %", "1"]
     assert rows[2].startswith("latency\t2 ms\t+0 %")
     assert run("table", "gate-trend", tmp_path).code == 2
+
+
+def test_history_shows_each_figure_with_its_unit(tmp_path: Path) -> None:
+    """As the gate itself words it, of every metric that there is, also of another version."""
+    values: dict[str, float] = {
+        one.metric: number + (3 if unit_of(one.metric) is BoundUnit.COUNT else 3.25)
+        for number, one in enumerate(offered_metrics())
+    }
+    values |= {"eval.accuracy": 0.7, "later.metric": 3.25}
+    path = tmp_path / "history.jsonl"
+    entry = {"date": "2026-01-01", "program": "m.pte", "sha256": "", "met": False}
+    path.write_text(json.dumps({**entry, "figures": values, "failed": ["later.metric<=3"]}) + "\n")
+    table = history(path, AUTOMATIC)
+    shown = {column.title: f"{column.cell(0)} {column.unit}".strip() for column in table.columns}
+    for metric, value in values.items():
+        unit = unit_of(metric) if metric != "later.metric" else BoundUnit.NUMBER
+        if unit is BoundUnit.COUNT:
+            assert shown[metric] == str(int(value))
+            continue
+        words = short(unit, value).split(" ")
+        number = float(shown[metric].split(" ")[0].replace(",", ""))
+        assert number == pytest.approx(float(words[0].replace(",", "")), rel=1e-3)
+        assert shown[metric].split(" ")[1:] == words[1:], metric
+    trend = run("table", "gate-trend", path, "--format", "tsv")
+    assert (trend.code, len(trend.out.splitlines())) == (0, 1 + len(values))
 
 
 def test_offered_metrics_are_those_of_requirements() -> None:
