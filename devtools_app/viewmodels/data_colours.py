@@ -10,6 +10,7 @@ from devtools_app.viewmodels.scene import GraphScene
 from inspector.files.node_data import NodeData
 from inspector.files.session import Session
 from inspector.graph.node_values import NodeValues, node_values
+from inspector.units import plain_text
 from schema.objects.plural import plural
 
 _START = "data "
@@ -57,7 +58,9 @@ def data_overlay(
         low, high = -max(-low, high), max(-low, high)
     span = (high - low) or 1.0
     places = (found.values - low) / span
-    ramp = LegendEntry("", Swatch.RAMP, low=f"{low:.4g}", high=f"{high:.4g}", diverging=signed)
+    ramp = LegendEntry(
+        "", Swatch.RAMP, low=plain_text(low), high=plain_text(high), diverging=signed
+    )
     lines = (heading, ramp, *_rest(found), *legend)
     return GraphOverlay(data.title, places, diverging=signed, legend=lines)
 

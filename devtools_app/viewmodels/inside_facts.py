@@ -17,7 +17,7 @@ from inspector.graph.node_text import value_text
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.units import format_bytes, format_share
+from inspector.units import format_bytes, format_share, plain_text
 from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m
@@ -107,11 +107,15 @@ def _numbers(weight: WeightBytes) -> list[Fact]:
 def _spread_facts(found: Spread) -> list[Fact]:
     facts = found.facts
     low, high = facts["min"] or 0, facts["max"] or 0
-    text = f"{low:.4g} … {high:.4g}"
+    text = f"{plain_text(low)} … {plain_text(high)}"
     mean, deviation = facts["mean"] or 0.0, facts["std"] or 0.0
     listed = [
         Fact("values", text, f"{low!r} … {high!r}"),
-        Fact("mean ± std", f"{mean:.4g} ± {deviation:.4g}", f"{mean!r} ± {deviation!r}"),
+        Fact(
+            "mean ± std",
+            f"{plain_text(mean)} ± {plain_text(deviation)}",
+            f"{mean!r} ± {deviation!r}",
+        ),
         Fact("spread", bars(found.counts.tolist()), _bins(found)),
     ]
     for name, word in (("zero", "zeros"), ("nan", "NaN"), ("inf", "infinite")):

@@ -24,7 +24,7 @@ from inspector.tensors.elements import DifferenceElements, Elements
 from inspector.tensors.images import SliceChoice, TensorImage, fitting, image_of
 from inspector.tensors.sources import TensorSource, session_tensors
 from inspector.tensors.summary import TensorSummary, summary, summary_of
-from inspector.units import format_share
+from inspector.units import format_share, plain_text
 
 KEPT = "kept "  # begins the key of a tensor that a comparison kept, before its path
 HERE = "."  # in place of a session in the key of a tensor to compare with: this one
@@ -105,7 +105,7 @@ def tensor_report(
             metrics = distance(apart, reference.dtype, check)
             label = name or f"{reference.name}, {reference.origin}"
             groups = (difference_group(metrics, label), statistics_group("Each element", found))
-            words = f"less {label}: largest difference {metrics.max_abs:.4g}"
+            words = f"less {label}: largest difference {plain_text(metrics.max_abs)}"
             return TensorReport(source, found, groups, offered, words)
         found = summary_of(source, check)
     except (ValueError, OSError) as error:
@@ -118,7 +118,7 @@ def _words(source: TensorSource, found: TensorSummary) -> str:
     text = f"{source.dtype} {list(source.sizes)}"
     facts = found.facts
     if facts is not None and facts["min"] is not None and facts["max"] is not None:
-        text += f" · {facts['min']:.4g} to {facts['max']:.4g}"
+        text += f" · {plain_text(facts['min'])} to {plain_text(facts['max'])}"
         wrong = (facts["nan"] or 0) + (facts["inf"] or 0)
         text += f" · {wrong:,} not finite" if wrong else ""
     if found.clipped is not None and found.clipped.share:

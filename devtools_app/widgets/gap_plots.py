@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
+from inspector.units import plain_text
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -93,7 +94,7 @@ class GrowthPlot(Plot):
     def _shown(self, decades: float) -> str:
         if not np.isfinite(decades):
             return "missing"
-        return f"{self._floor * 10**decades:.3g}" if decades else "0"
+        return plain_text(self._floor * 10**decades) if decades else "0"
 
     @override
     def choose(self, number: int) -> None:
@@ -158,7 +159,7 @@ class _Counts(Plot):
     def draw(self, chart: Chart) -> None:
         heights = np.log1p(self.counts.astype(np.float64))
         count = len(heights)
-        text = f"-{self.reach:.3g}"
+        text = plain_text(-self.reach)
         half = QFontMetrics(self.theme.sans(FontSize.SMALL)).horizontalAdvance(text) / 2 + 4
         chart.set_margins(half, 2, half, 0)
         chart.show_range((0.0, float(count)), (0.0, float(heights.max()) or 1.0))
@@ -177,7 +178,7 @@ class _Counts(Plot):
     def hover_text(self, number: int) -> str:
         bins = len(self.counts)
         low, high = ((2 * one / bins - 1) * self.reach for one in (number, number + 1))
-        return f"{self.counts[number]:,} elements from {low:.3g} to {high:.3g}"
+        return f"{self.counts[number]:,} elements from {plain_text(low)} to {plain_text(high)}"
 
 
 class _Heat(Plot):
@@ -233,7 +234,7 @@ class DifferencePlot(QWidget):
             heat: size of the difference by position, 0 to 1
         """
         self.setAccessibleDescription(
-            f"{int(counts.sum()):,} elements, differ by up to {reach:.4g}."
+            f"{int(counts.sum()):,} elements, differ by up to {plain_text(reach)}."
             " As a table: Tensor, the values"
         )
         self._show(counts, reach, heat)

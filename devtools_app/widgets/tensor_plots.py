@@ -52,7 +52,7 @@ class ValueHistogram(Plot):
             return
         low, high = float(found.edges[0]), float(found.edges[-1])
         total = int(found.counts.sum())
-        self.describe(f"{total:,} elements from {low:.4g} to {high:.4g}")
+        self.describe(f"{total:,} elements from {plain_text(low)} to {plain_text(high)}")
         clipped = found.clipped
         marked = clipped is not None and clipped.share > 0
         self.note.setText(
@@ -73,7 +73,7 @@ class ValueHistogram(Plot):
         heights = np.log1p(found.counts.astype(np.float64))
         bins = len(heights)
         edges = found.edges
-        ends = [(float(at), f"{edges[at]:.4g}") for at in (0, bins // 2, bins)]
+        ends = [(float(at), plain_text(edges[at])) for at in (0, bins // 2, bins)]
         metrics = QFontMetrics(self.theme.sans(FontSize.SMALL))
         side = max(metrics.horizontalAdvance(text) for _, text in ends) / 2 + 4
         chart.set_margins(side, 2, side, 0)
@@ -101,7 +101,7 @@ class ValueHistogram(Plot):
         assert found is not None
         low, high = float(found.edges[number]), float(found.edges[number + 1])
         count = plural(int(found.counts[number]), "element")
-        return f"{count} from {low:.5g} to {high:.5g}"
+        return f"{count} from {plain_text(low)} to {plain_text(high)}"
 
 
 class TensorHeat(Plot):
@@ -144,7 +144,7 @@ class TensorHeat(Plot):
         self.note.setWordWrap(len(marks) > _ONE_LINE)
         self.note.setText(" &nbsp; ".join(marks))
         size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"
-        self.describe(f"{size}, values from {low:.4g} to {high:.4g}")
+        self.describe(f"{size}, values from {plain_text(low)} to {plain_text(high)}")
         self.redraw(whole=True)
 
     def _legend(self, low: float, high: float) -> list[str]:
