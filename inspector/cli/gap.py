@@ -150,8 +150,10 @@ def gap_answer(report: GapReport, options: Namespace, more: str = "--top shows m
     if len(chosen) < len(rows):
         lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; {more}")
     tables = [shown(gap_table(chosen))]
-    if floats:
-        tables.append(shown(loss_table(max(floats, key=_loss)), "loss by module", top=options.top))
+    tables += [
+        shown(loss_table(each), f"loss by module{f', {name}' if name else ''}", top=options.top)
+        for name, each in _worst_of_methods(floats)
+    ]
     if any(each.call >= 0 for each in runs):
         tables.append(shown(call_gap_table(runs), "calls"))
     return Answer(data, lines=lines, tables=tables)
@@ -160,9 +162,31 @@ def gap_answer(report: GapReport, options: Namespace, more: str = "--top shows m
 def _losses(runs: list[RunGap]) -> list[str]:
     """Return what quantization costs in each run; of a sequence in the call that loses most."""
     if any(each.call >= 0 for each in runs):
-        worst = max(runs, key=_loss)
-        return [f"call {worst.call}: {loss_words(worst)} ({worst.reference})"]
-    return [f"{loss_words(each)} ({each.reference})" for each in runs]
+        named = _worst_of_methods(runs)
+    else:
+        named = [(_place(each, runs), each) for each in runs]
+    words = (f"{name}: " if name else "" for name, _ in named)
+    return [
+        f"{word}{loss_words(each)} ({each.reference})"
+        for word, (_, each) in zip(words, named, strict=True)
+    ]
+
+
+def _worst_of_methods(runs: list[RunGap]) -> list[tuple[str, RunGap]]:
+    """Return the run of each method that loses most, and what tells it from the other runs."""
+    of_method: dict[str, list[RunGap]] = {}
+    for each in runs:
+        of_method.setdefault(each.method, []).append(each)
+    worst = [max(each, key=_loss) for each in of_method.values()]
+    return [(_place(each, runs), each) for each in worst]
+
+
+def _place(run: RunGap, runs: list[RunGap]) -> str:
+    """Return method, case and call of a run, as far as those of other runs are different."""
+    names = ("method", "case", "call")
+    differing = [name for name in names if len({getattr(each, name) for each in runs}) > 1]
+    words = {"method": run.method, "case": f"case {run.case}", "call": f"call {run.call}"}
+    return ", ".join(words[name] for name in differing if getattr(run, name) != -1)
 
 
 def _loss(run: RunGap) -> float:

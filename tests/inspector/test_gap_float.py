@@ -285,6 +285,32 @@ def test_layers_of_each_of_several_methods_are_beside_their_own(
         }
         assert set(layers) == {"gate", "up", "down"}
         assert all(snr is None or snr > 12 for snr in layers.values()), (method, layers)
+    both = [str(folder / "model.pte"), str(folder / "model.etrecord")]
+    both += [str(folder / f"run_{name}" / file) for name in ("forward", "half") for file in VALUES]
+    _expect_losses_of(both, ("forward", "half"))
+
+
+VALUES = ("values.etdp", "values.debug")
+
+
+def _expect_losses_of(paths: list[str], methods: tuple[str, ...]) -> None:
+    """Assert that text has a sentence and a table for each method, as its own comparison has."""
+    told = run("gap", *paths, "--reference", "float").out
+    for method in methods:
+        alone = run("gap", *paths, "--reference", "float", "--method", method).out
+        (sentence,) = re.findall(r"^Largest loss by quantization.*$", alone, re.MULTILINE)
+        assert f"{method}: {sentence}" in told.splitlines()
+        assert _table_below("loss by module", alone) == _table_below(
+            f"loss by module, {method}", told
+        )
+
+
+def _table_below(title: str, text: str) -> list[str]:
+    """Return the words of the rows below a title."""
+    lines = text.splitlines()
+    rows = lines[lines.index(title) + 1 :]
+    end = rows.index("") if "" in rows else len(rows)
+    return [" ".join(row.split()) for row in rows[:end]]
 
 
 def test_text_names_the_layer_that_loses_most(source: Path) -> None:
