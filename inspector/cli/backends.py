@@ -79,19 +79,22 @@ def _show(options: Namespace) -> Answer:
         card = backend_card(options.subject)
     except KeyError as error:
         raise CommandError(str(error.args[0]), USAGE) from error
-    details = card_lines(card, *_of_tables(card))
+    details = card_lines(card, *_of_tables(card, verbose=options.verbose))
     data = {"backends": [{**_json(card), "details": details}]}
     width = max(map(len, details))
     lines = [f"{title:<{width}}  {text}" for title, text in details.items()]
     return Answer(data, lines=lines)
 
 
-def _of_tables(card: BackendCard) -> tuple[str, str]:
-    """Return options and operators as the vendor's own tables list them."""
+def _of_tables(card: BackendCard, *, verbose: bool) -> tuple[str, str]:
+    """Return options and operators as the vendor's own tables list them.
+
+    What the packages of the vendor print when they are imported for it is left out.
+    """
     if card.missing:
         return UNKNOWN, UNKNOWN
     running = JobRun(BackendCardJob(card.name))
-    finished(running, Progress(sys.stderr), verbose=False)
+    finished(running, Progress(sys.stderr, verbose=verbose, logs=False), verbose=verbose)
     found: BackendFacts = running.result
     options = "; ".join(
         f"{one.name}={'|'.join(one.values)}" if one.values else one.name for one in found.options

@@ -25,18 +25,22 @@ class Progress:
         stoppable: stages that Ctrl+C ends with partial results
     """
 
-    def __init__(self, stream: TextIO, runs_code: str = "", *, verbose: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO, runs_code: str = "", *, verbose: bool = False, logs: bool = True
+    ) -> None:
         """Begin.
 
         Args:
             stream: standard error
             runs_code: file of Python code that will be run, which is reported first
             verbose: write finished stages to a stream that is not a terminal, too
+            logs: write what is printed and logged, also if not verbose; False where no code of
+                the user runs
         """
         self._stream = stream
         self._live = stream.isatty()
         self._colour = wants_colour(stream)
-        self._verbose, self._crashed = verbose, False
+        self._verbose, self._logs, self._crashed = verbose, logs, False
         self._lines = self._live or verbose
         self.warnings: list[Warned] = []
         self.stoppable: tuple[str, ...] = ()
@@ -52,7 +56,8 @@ class Progress:
         for message in messages:
             if isinstance(message, Log):
                 self._crashed |= message.text.startswith(_CRASH)
-                if self._verbose or not (self._crashed or message.library):
+                hidden = self._crashed or message.library or not self._logs
+                if self._verbose or not hidden:
                     start = f"{message.logger}: " if message.logger else ""
                     for line in message.text.splitlines() or [""]:
                         self._write(f"{start}{line}")

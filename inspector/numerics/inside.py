@@ -102,16 +102,22 @@ def _doubted(event: DelegateEvent) -> DelegateEvent:
     return event if event.grade == DELEGATE_ID else replace(event, grade=ORDER)
 
 
-def held_dtypes(inside: Sequence[InsideOutput]) -> dict[int, str]:
+def held_dtypes(block: Block, run: int) -> dict[int, str]:
     """Return delegate call -> the dtype of half precision that values inside have, if any has.
 
-    What leaves the delegate in another dtype has no more precision.
+    What leaves the delegate in another dtype has no more precision. Values count whether or not a
+    recorded node is known to be theirs.
     """
     found: dict[int, str] = {}
-    for one in inside:
-        logged = scalar_type(one.passes[0].scalar_type).name if one.passes else ""
-        if logged in _HALVES:
-            found[one.instruction] = logged
+    for event in range(len(block)):
+        number = block.instruction(event)
+        if number is None or block.delegate_id(event) is None:
+            continue
+        for value in block.debug_values(event, run):
+            tensors = value.all_tensors() if value is not None else ()
+            held = {scalar_type(one.scalar_type).name for one in tensors}.intersection(_HALVES)
+            if held:
+                found[number] = min(held)
     return found
 
 

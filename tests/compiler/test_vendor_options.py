@@ -233,6 +233,51 @@ def test_stand_in_sdk_of_a_device_only_vendor_gets_its_specs(
     assert made.args == (["imxrt700", True, ["aten::relu"]], "imxrt700")
 
 
+class Specification:
+    """The parser of TOSA's specifications in the little that options ask of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.profiles = text, text.split("+")[1:2]
+        self.valid_extensions = {"INT": ["int16", "cf"], "FP": ["bf16", "cf"]}
+
+    def __str__(self) -> str:
+        return self.text
+
+    @staticmethod
+    def create_from_string(text: str) -> Specification:
+        if text.split("+")[:2] not in (["TOSA-1.0", "INT"], ["TOSA-1.0", "FP"]):
+            raise ValueError(f"Failed to parse {text}")
+        return Specification(text)
+
+    @classmethod
+    def all_versions_and_profiles(cls) -> list[Specification]:
+        return [cls("TOSA-1.0+INT"), cls("TOSA-1.0+FP")]
+
+
+@pytest.mark.usefixtures("_all_here")
+@pytest.mark.parametrize("given", ["TOSA-9+FP", "TOSA-1.0", "int8", "", True])
+@pytest.mark.parametrize("name", ["tosa", "vgf"])
+def test_specification_that_a_vendor_cannot_read_is_refused_with_those_it_has(
+    name: str, given: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, "arm.tosa.specification", TosaSpecification=Specification)
+    stand_in(monkeypatch, "arm.tosa.compile_spec", TosaCompileSpec=Recorded)
+    stand_in(monkeypatch, "arm.tosa.partitioner", TOSAPartitioner=Recorded)
+    stand_in(monkeypatch, "arm.vgf", VgfCompileSpec=Recorded, VgfPartitioner=Recorded)
+    stand_in(monkeypatch, "arm.quantizer", TOSAQuantizer=Recorded, VgfQuantizer=Recorded)
+    for making in (create_partitioner_of, create_quantizer_of):
+        with pytest.raises(VendorError) as refused:
+            making(vendor(name), {"spec": given})
+        assert str(refused.value).endswith(
+            f"{name}: spec cannot be {str(given)!r}; available: TOSA-1.0+INT, TOSA-1.0+FP;"
+            " extensions, by version and profile: +int16, +cf, +bf16"
+        )
+        assert refused.value.__cause__ is not None
+        assert refused.value.__cause__.__cause__ is None  # whose place is in the vendor's package
+    made = create_partitioner_of(vendor(name), {"spec": "TOSA-1.0+INT+int16"})
+    assert made.args[0].args[0] == "TOSA-1.0+INT+int16"
+
+
 @pytest.mark.usefixtures("_all_here")
 def test_stand_in_sdks_of_other_device_only_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     chips = enum.IntEnum("chips", {"UNDEFINED_CHIP_V": 0, "E9955": 9955, "E9965": 9965})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 import inspector
+from inspector.cli.progress import Progress
 from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob, BackendShare
 from inspector.jobs.commands import command_of
+from inspector.jobs.messages import Log
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.source import Source
 from inspector.tables.backends import plan_table
@@ -45,6 +48,20 @@ def test_show_tells_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert one[0]["details"]["operators"] == "not known here"
     text = run("backends", "show", "zzz")
     assert (text.code, "available: openvino" in text.err) == (2, True)
+
+
+def test_show_prints_no_warnings_of_the_package_that_it_imports() -> None:
+    stream, noise = io.StringIO(), Log("Failed to load _MLModelProxy")
+    for verbose, words in ((False, ""), (True, "Failed to load _MLModelProxy\n")):
+        Progress(stream, logs=False, verbose=verbose).show([noise])
+        assert stream.getvalue().endswith(words)
+        assert bool(stream.getvalue()) is verbose
+    Progress(stream := io.StringIO()).show([noise])  # of a job that runs the user's code
+    assert "Failed to load" in stream.getvalue()
+    pytest.importorskip("coremltools", reason="coremltools is not installed")
+    answer = run("backends", "show", "coreml")
+    assert "precision=FLOAT16|FLOAT32" in answer.out
+    assert answer.err == ""
 
 
 def test_plan_has_a_row_for_each_backend_with_the_rest_explained(tmp_path: Path) -> None:

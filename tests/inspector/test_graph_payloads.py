@@ -42,6 +42,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
 def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
     vulkan = ("vulkan_m1", "vulkan_m1_fp16", "vulkan_sharing", "vulkan_sharing_fp16")
+    vulkan += ("vulkan_strided_fp16",)
     for name in (*vulkan, "native_m1", "mps_m1", "tosa_m1", "tosa_steps"):
         folder = tmp_path_factory.mktemp(name)
         asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
@@ -62,6 +63,7 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("vulkan_m1_fp16", 4),  # halves against a program in float32: held to what halves can do
         ("vulkan_sharing", 10),  # which of its nodes each delegate has, the payloads tell
         ("vulkan_sharing_fp16", 10),  # the kernel between its delegates reads no halves
+        ("vulkan_strided_fp16", 1),  # no value inside is joined, and all of them are halves
         ("native_m1", 5),
         ("mps_m1", 6),
         ("tosa_m1", 2),

@@ -27,8 +27,22 @@ def tosa(options: VendorOptions) -> Creator:
 
 def _tosa_spec(options: VendorOptions) -> Creator:
     made = backend_part("arm.tosa.compile_spec").TosaCompileSpec
-    words = options.text("spec", "TOSA-1.0+FP")
+    words = _specification(options, "TOSA-1.0+FP")
     return lambda: made(words)
+
+
+def _specification(options: VendorOptions, default: str) -> str:
+    """Return a specification of TOSA in words: a version, profiles and their extensions."""
+    home = backend_part("arm.tosa.specification").TosaSpecification
+    listed = home.all_versions_and_profiles()
+    extensions = {
+        name: None
+        for one in listed
+        for profile in one.profiles
+        for name in one.valid_extensions[profile]
+    }
+    more = f"; extensions, by version and profile: {', '.join(f'+{one}' for one in extensions)}"
+    return options.parsed("spec", default, home.create_from_string, map(str, listed), more)
 
 
 def ethos_u(options: VendorOptions) -> Creator:
@@ -75,7 +89,7 @@ def vgf(options: VendorOptions) -> Creator:
 
 def _vgf_spec(options: VendorOptions) -> Creator:
     home = backend_part("arm.vgf")
-    words = options.text("spec", _MAX_TOSA)
+    words = _specification(options, _MAX_TOSA)
     flags = options.words("compiler_flags")
     return lambda: home.VgfCompileSpec(words, flags)
 
@@ -83,7 +97,7 @@ def _vgf_spec(options: VendorOptions) -> Creator:
 def tosa_quantizer(options: VendorOptions) -> Creator:
     """Return the factory of the quantizer of TOSA."""
     made = backend_part("arm.tosa.compile_spec").TosaCompileSpec
-    words = options.text("spec", "TOSA-1.0+INT")
+    words = _specification(options, "TOSA-1.0+INT")
     return _quantizing("TOSAQuantizer", lambda: made(words), options)
 
 

@@ -50,6 +50,31 @@ class VendorOptions:
             raise self._refused(name, found)
         return same or found
 
+    def parsed(
+        self,
+        name: str,
+        default: str,
+        parse: Callable[[str], object],
+        values: Iterable[str],
+        more: str = "",
+    ) -> str:
+        """Return a word that a function of the vendor can read.
+
+        Args:
+            name: of the option
+            default: where it is not given
+            parse: raises ValueError for a word that cannot be read
+            values: words it reads
+            more: what such a word may have besides
+        """
+        self.known[name] = tuple(values)
+        found = str(self._given.get(name, default))
+        try:
+            parse(found)
+        except ValueError:
+            raise self._refused(name, found, more) from None  # its place is the package
+        return found
+
     def flag(self, name: str, default: Any = False) -> Any:  # noqa: ANN401
         """Return true or false."""
         self.known[name] = ("true", "false")
@@ -103,8 +128,9 @@ class VendorOptions:
             there = ", ".join(self.known) or "none"
             raise OptionError(f"{self._vendor} has no option {unknown[0]!r}; available: {there}")
 
-    def _refused(self, name: str, found: object) -> OptionError:
+    def _refused(self, name: str, found: object, also: str = "") -> OptionError:
         values = self.known[name]
         more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
         listed = ", ".join(values[:_MOST])
-        return OptionError(f"{self._vendor}: {name} cannot be {found!r}; available: {listed}{more}")
+        words = f"{self._vendor}: {name} cannot be {found!r}; available: {listed}{more}{also}"
+        return OptionError(words)

@@ -17,7 +17,7 @@ from inspector.join.methods import is_execution, match_methods
 from inspector.join.operands import plan_operands
 from inspector.join.record_method import method_of
 from inspector.numerics.aten_map import aten_values
-from inspector.numerics.inside import inside_outputs
+from inspector.numerics.inside import held_dtypes, inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
@@ -281,7 +281,8 @@ class _Analysis:
             if logged.executed is None or each.instruction in logged.executed
         ]
         inside = inside_outputs(session, block, run, join, method)
-        return RunLog(method, buffer_of_block(session, block), join, logged, outputs, inside)
+        buffer, held = buffer_of_block(session, block), held_dtypes(block, run)
+        return RunLog(method, buffer, join, logged, outputs, inside, held)
 
     def _compare(
         self, found: GapComparison, reference: MappedReference, inputs: Inputs, prefix: str

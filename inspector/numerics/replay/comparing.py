@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from inspector.graph.source import user_frame
+from inspector.numerics.arbitrary import ARBITRARY, is_arbitrary
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
-from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput, held_dtypes
+from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
 from inspector.numerics.join_facts import Join, JoinTarget
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
@@ -50,6 +51,7 @@ class RunLog:
         logged: logged tensors
         outputs: of the executed instructions
         inside: nodes inside delegates
+        held: delegate call -> dtype of half precision that it computes in
     """
 
     method: str
@@ -58,6 +60,7 @@ class RunLog:
     logged: LoggedRun
     outputs: Sequence[InstructionOutput]
     inside: Sequence[InsideOutput]
+    held: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +77,7 @@ class _Wanted:
     scale: tuple[float, int] | None  # and zero point of integers that are compared as real values
     rounded: bool  # whether it is a rounding of what the node returns
     held: str  # dtype that its delegate computes in, empty where that is the one of the value
+    arbitrary: bool  # whether the node may return any value
 
 
 class GapComparison:
@@ -93,7 +97,7 @@ class GapComparison:
         self._logged = log.logged
         self._outputs = log.outputs
         self._inside = log.inside
-        self._held = held_dtypes(log.inside)
+        self._held = log.held
         self._measuring = Measuring(tolerance, kept)
         self._requested: dict[tuple[Scope, str], list[_Wanted]] = {}
         self._why: dict[tuple[str, int, int], str] = {}
@@ -165,8 +169,11 @@ class GapComparison:
             "quantize" in node or "qparams" in node for node in target.covers
         )
         held = self._held.get(self._inside[key[1]].instruction if key[0] == INSIDE else key[1], "")
+        node = self._node_of(target)
+        arbitrary = node is not None and is_arbitrary(node.operator)
         requested = _Wanted(
-            key, target, index, passes, quantized, whole, open_layout, scale, rounded, held
+            *(key, target, index, passes, quantized, whole, open_layout, scale, rounded, held),
+            arbitrary,
         )
         self._requested.setdefault((scope, name), []).append(requested)
 
@@ -209,7 +216,10 @@ class GapComparison:
         for index in doubtful:  # another value or a wrong one: its readers cannot be judged
             if index not in replaced:
                 pair[1] = _without(pair, index)
+        arbitrary = any(each.arbitrary for each in requested)
         for index, found in known:
+            if arbitrary:
+                pair[0] = _replaced([pair[1], pair[0]], index, found.clone())
             pair[1] = _replaced(pair, index, found)
 
     def _at_time(
@@ -236,6 +246,9 @@ class GapComparison:
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
             self._why[each.key] = NO_INPUTS
             return found, each.target.grade != ORDER
+        if each.arbitrary:
+            self._why[each.key] = ARBITRARY
+            return _in_dtype(found, next(side for side in sides if side is not UNKNOWN)), True
         return self._compare(each, sides, found)
 
     def _compare(self, each: _Wanted, pair: Sides, found: Any) -> tuple[Any, bool]:  # noqa: ANN401

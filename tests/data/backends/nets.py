@@ -200,6 +200,18 @@ class Sharing(nn.Module):
         return F.logsigmoid(x), self.slope(x)
 
 
+class Strided(nn.Module):
+    """Layers that the compiler of Vulkan joins to others, or leaves with a handle of several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1)
+        self.out = nn.ConvTranspose2d(6, 3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(F.relu6(self.up(x)))
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -331,6 +343,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Sizes(), torch.randn(5, 8))
     if name == "sharing":
         return _seeded(Sharing(), torch.randn(3, 5))
+    if name == "strided":
+        return _seeded(Strided(), torch.randn(1, 4, 5, 6))
     if name == "recurrent":
         return _seeded(Recurrent(), torch.randn(2, 5, 6))
     if name == "indexing":

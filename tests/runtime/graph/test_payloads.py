@@ -44,6 +44,7 @@ TOLERANCE = {
     "vulkan_linears_dynamic8": 1e-2,
     "vulkan_m1_fp16": 5e-4,
     "vulkan_sharing_fp16": 2e-3,
+    "vulkan_strided_fp16": 1e-3,
 }
 
 
