@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QFont
 
 from devtools_app.appearance.colours import NOT_DELEGATED, contrast, luminance
+from devtools_app.appearance.look import BASE_SIZE
 
 ColourMap = NDArray[np.uint8]
 READABLE = 4.5  # contrast of text, WCAG 2 AA
@@ -59,6 +60,11 @@ class CanvasColours:
     def dark(self) -> bool:
         """Return whether the background is dark."""
         return luminance(self.surface) < 0.2
+
+    @property
+    def scale(self) -> float:
+        """Return the size of text beside that of the design."""
+        return self.font.pixelSize() / BASE_SIZE
 
     def backend(self, index: int) -> str:
         """Return the colour of a backend or category; they repeat after the last."""

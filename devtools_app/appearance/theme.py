@@ -92,6 +92,11 @@ class Theme(QObject):
         return self._size
 
     @property
+    def scale(self) -> float:
+        """Return the size of normal text beside that of the design."""
+        return self._size / BASE_SIZE
+
+    @property
     def canvas(self) -> CanvasColours:
         """Return colours and fonts for the canvases."""
         if self._canvas is None:

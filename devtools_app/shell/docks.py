@@ -146,6 +146,7 @@ class Docks:
         actions: Mapping[str, QAction],
     ) -> None:
         self._window = window
+        self._context = context
         self._stowed: QByteArray | None = None
         self.by_name = {
             spec.name: Dock(spec, context, window, actions.get(spec.action)) for spec in specs
@@ -197,7 +198,10 @@ class Docks:
 
     def _make_room(self, count: int) -> None:
         dock = self.by_name.get("sessions")
-        high = _SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)
+        scale = self._context.theme.scale
+        if count < 2 and scale <= 1.0:  # the usual height has room for one
+            return
+        high = round(scale * (_SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)))
         if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= high:
             return
         self._window.resizeDocks([dock], [high], Qt.Orientation.Vertical)

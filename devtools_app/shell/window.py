@@ -383,7 +383,7 @@ class MainWindow(QMainWindow):
         if self.following is not None:
             self.following.show_state(old, new)
         more = len(old.sessions) < len(new.sessions) or old.group is not new.group
-        if more and len(new.sessions) > 1:
+        if more and new.sessions:
             self.docks.show_sessions(len(new.sessions))
         for host in self.hosts:
             host.refresh()

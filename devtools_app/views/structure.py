@@ -119,7 +119,6 @@ class StructurePane(Pane):
         tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         tree.header().setStretchLastSection(False)
         self._fit = ColumnFit(tree, tree.header())
-        self._fit.set_columns(_WIDTHS)
         tree.selectionModel().currentChanged.connect(self._moved)
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.customContextMenuRequested.connect(self._menu)
@@ -128,6 +127,7 @@ class StructurePane(Pane):
         palette = self.theme.palette
         mono = self.theme.mono(FontSize.NORMAL)
         self.model.set_looks(QColor(palette.muted), QColor(palette.bad), mono)
+        self._fit.set_columns([one.scaled(self.theme.scale) for one in _WIDTHS])
 
     # -- state -----------------------------------------------------------------------------
 

@@ -40,11 +40,12 @@ class Chart(pg.PlotWidget):
         self._box: Any = self._item.getViewBox()
         self._palette: Palette | None = None
         self._font = QFont()
+        self._bottom = 0.0  # pixels of the bottom axis
         self._dots: list[pg.ScatterPlotItem] = []
 
     def begin(self, palette: Palette, font: QFont, background: str) -> None:
         """Remove all items; items drawn next use these colours and this font."""
-        self._palette, self._font = palette, font
+        self._palette, self._font, self._bottom = palette, font, 0.0
         self._item.clear()
         self._dots.clear()
         self.setBackground(QColor(background))
@@ -129,6 +130,7 @@ class Chart(pg.PlotWidget):
             room = (widest if upright else metrics.height()) + 2 * _GAP
             room += QFontMetrics(self._font).height() + _GAP if title else 0
         (axis.setWidth if upright else axis.setHeight)(room)
+        self._bottom = self._bottom if upright else room
         axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=_GAP, hideOverlappingLabels=99)
         axis.setPen(QPen(Qt.PenStyle.NoPen))
         axis.setTickPen(pg.mkPen(palette.line))
@@ -143,7 +145,9 @@ class Chart(pg.PlotWidget):
 
     def _without_touching(self, ticks: Ticks, metrics: QFontMetrics, *, upright: bool) -> Ticks:
         low, high = self.ranges[upright]
-        scale = (self.height() if upright else self.width()) / ((high - low) or 1.0)
+        # at a left axis: without the room of the bottom one
+        room = self.height() - self._bottom if upright else self.width()
+        scale = room / ((high - low) or 1.0)
         taken: list[tuple[float, float]] = []
         found: list[tuple[float, str]] = []
         for value, text in ticks:

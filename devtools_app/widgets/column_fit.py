@@ -40,6 +40,11 @@ class ColumnWidth:
         enough = self.roomy > self.least and room >= _ROOMY * self.roomy
         return replace(self, least=self.roomy) if enough else self
 
+    def scaled(self, scale: float) -> ColumnWidth:
+        """Return the limits for text of another size."""
+        least, usual, most = (round(one * scale) for one in (self.least, self.usual, self.most))
+        return replace(self, least=least, usual=usual, most=most)
+
 
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
     """Return widths that fill the available width as far as possible.

@@ -92,12 +92,13 @@ class Legend(QWidget):
     def sizeHint(self) -> QSize:
         if self._line:
             return QSize(_RAMP, self.heightForWidth(self.width()))
-        return legend_size(self._entries, self._colours)
+        return legend_size(self._entries, self._colours) * self._colours.scale
 
     @override
     def heightForWidth(self, width: int) -> int:
-        lines = line_places(self._entries, self._colours, width)
-        return round((lines[-1][1] if lines else 0.0) + _ROW + 2 * _LINE_PAD)
+        scale = self._colours.scale
+        lines = line_places(self._entries, self._colours, width / scale)
+        return round(scale * ((lines[-1][1] if lines else 0.0) + _ROW + 2 * _LINE_PAD))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -107,9 +108,12 @@ class Legend(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
+        scale = self._colours.scale
         with QPainter(self) as painter:
+            painter.scale(scale, scale)
             if self._line:
-                paint_line(painter, self._entries, self._colours, self.width(), self._strength)
+                wide = self.width() / scale
+                paint_line(painter, self._entries, self._colours, wide, self._strength)
             else:
                 self.paint(painter)
 
@@ -120,7 +124,7 @@ class Legend(QWidget):
 
 
 def line_places(
-    entries: Sequence[LegendEntry], colours: CanvasColours, width: int
+    entries: Sequence[LegendEntry], colours: CanvasColours, width: float
 ) -> list[tuple[float, float]]:
     """Return the position of each entry in lines of a width."""
     metrics = QFontMetricsF(colours.sized(12))
@@ -139,7 +143,7 @@ def paint_line(
     painter: QPainter,
     entries: Sequence[LegendEntry],
     colours: CanvasColours,
-    width: int,
+    width: float,
     strength: float = 1.0,
 ) -> None:
     """Draw the entries one after the other."""

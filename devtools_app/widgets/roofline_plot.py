@@ -44,7 +44,7 @@ class RooflinePlot(Plot):
         self._current: frozenset[int] = frozenset()
         super().__init__(theme, "Roofline")
         self.set_hint(640, 420)
-        self.setMinimumSize(280, 200)
+        self.setMinimumSize(280, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.show_message(_EMPTY)
 

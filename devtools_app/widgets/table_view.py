@@ -257,26 +257,28 @@ class TableView(ItemPanel):
         longest = self._longest(column, texts)
         longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
         letter = self._metrics(column).averageCharWidth()
-        usual = min(_WIDEST, max(_NARROWEST, heading, longest + _PAD))
+        scale = self._theme.scale
+        usual = min(round(_WIDEST * scale), max(_NARROWEST, heading, longest + _PAD))
         most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:
             usual = most = max(heading, letter * column.width)
-            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
+            return ColumnWidth(min(usual, max(round(_LEAST_SHARE * scale), heading)), usual, most)
         empty = not any(texts) and self._is_blank(index)
         if column.kind is ColumnKind.NUMBER:
             return ColumnWidth(usual, usual, usual, is_number=True, is_empty=empty)
         if column.kind is ColumnKind.BADGE:
-            return ColumnWidth(min(usual, max(_LEAST_BADGE, heading)), usual, usual, is_empty=empty)
+            least = min(usual, max(round(_LEAST_BADGE * scale), heading))
+            return ColumnWidth(least, usual, usual, is_empty=empty)
         if column.width:
             usual = max(heading, min(usual, letter * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
         least = _LEAST_LONG if column.width >= _LONG else least
-        least = least if index else _LEAST_FIRST
+        least = round(scale * (least if index else _LEAST_FIRST))
         whole = _LEAST_SHAPE if all(map(_SHAPE.fullmatch, filter(None, texts))) else _SHORT
-        if longest + _PAD <= whole:
+        if longest + _PAD <= scale * whole:
             least = max(least, longest + _PAD)
             usual = max(usual, least)
-        roomy = 0 if index else min(usual, _NAME)
+        roomy = 0 if index else min(usual, round(_NAME * scale))
         least = min(usual, max(least, heading))
         return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetrics
+from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SPACE = 4  # pixels around an image
 _FLAT = 24.0  # share of width and height from which cells are no squares: they would be a thread
-_ONE_LINE = 3  # marks of a legend that stand beside the title; Qt would wrap them early
+_ONE_LINE = 0.7  # of the width for a legend beside the title; Qt would wrap it earlier
 Describe = Callable[[tuple[int, ...]], str]
 
 
@@ -140,14 +140,13 @@ class TensorHeat(Plot):
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         rows, columns = image.grid
         self.title.setText(f"{rows:,} × {columns:,}")
-        marks = self._legend(low, high)
-        self.note.setWordWrap(len(marks) > _ONE_LINE)
-        self.note.setText(" &nbsp; ".join(marks))
+        self.note.setText(self._legend(low, high))
+        self._wrap_note()
         size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"
         self.describe(f"{size}, values from {plain_text(low)} to {plain_text(high)}")
         self.redraw(whole=True)
 
-    def _legend(self, low: float, high: float) -> list[str]:
+    def _legend(self, low: float, high: float) -> str:
         image, palette = self._image, self.theme.palette
         assert image is not None
         ends = [low, high] if low >= 0 or high <= 0 else [low, 0.0, high]
@@ -161,7 +160,16 @@ class TensorHeat(Plot):
             marks.append(f"<span style='color:{palette.bad}'>■</span> NaN or infinite")
         if image.values.shape != image.grid:
             marks.append("largest of each patch" + (", sampled" if image.sampled else ""))
-        return marks
+        return " &nbsp; ".join(marks)
+
+    def _wrap_note(self) -> None:
+        self.note.setWordWrap(False)
+        self.note.setWordWrap(self.note.sizeHint().width() > _ONE_LINE * self.width())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._wrap_note()
 
     @override
     def is_empty(self) -> bool:

@@ -26,7 +26,7 @@ from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from inspector.profile.instruction_times import InstructionTimes
 from inspector.units import Quantity, exact_text, format_time
 
-_HEIGHT, _TOP, _BOTTOM = 62, 18, 4
+_HEIGHT, _TOP, _BOTTOM = 62, 18, 4  # with text of the usual size
 _LEAST = 1.0  # pixels of an instruction that took any time
 _PLAIN = 2.0  # pixels of a step from which each is drawn by itself
 
@@ -49,9 +49,13 @@ class TimeStrip(QWidget):
         self._unit = "auto"
         set_accessible_role(self, QAccessible.Role.Chart)
         self.setAccessibleName("Time of each instruction")
-        self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        self.setFixedHeight(round(_HEIGHT * self._theme.scale))
+        self.update()
 
     def show_times(self, times: InstructionTimes, unit: str = "auto") -> None:
         """Show the times of another method."""
@@ -77,7 +81,7 @@ class TimeStrip(QWidget):
 
     @override
     def minimumSizeHint(self) -> QSize:
-        return QSize(200, _HEIGHT)
+        return QSize(200, round(_HEIGHT * self._theme.scale))
 
     # ---- the user
     def step_at(self, x: float) -> int | None:
@@ -146,7 +150,8 @@ class TimeStrip(QWidget):
 
     def _plot(self) -> QRectF:
         width = max(self.width() - LEFT - RIGHT, 1.0)
-        return QRectF(LEFT, _TOP, width, self.height() - _TOP - _BOTTOM)
+        top = _TOP * self._theme.scale
+        return QRectF(LEFT, top, width, self.height() - top - _BOTTOM)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -155,13 +160,15 @@ class TimeStrip(QWidget):
             painter.fillRect(self.rect(), QColor(palette.surface))
             painter.setFont(self._theme.sans(FontSize.SMALL))
             painter.setPen(QColor(palette.text))
-            painter.drawText(QPointF(LEFT, _TOP - 6), self._title())
+            painter.drawText(QPointF(LEFT, plot.top() - 6), self._title())
             known = self._times.mean_ns[np.isfinite(self._times.mean_ns)]
             if len(known):
                 painter.setPen(QColor(palette.muted))
                 label = format_time(float(known.max()), self._unit)
                 wide = painter.fontMetrics().horizontalAdvance(label)
-                painter.drawText(QPointF(LEFT - wide - 8, _TOP + 10), label)
+                painter.drawText(
+                    QPointF(max(LEFT - wide - 8, 2), plot.top() + 10 * self._theme.scale), label
+                )
             painter.setClipRect(plot)
             self._paint_bars(painter, plot)
 

@@ -24,7 +24,7 @@ _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at a
 _TREE_WIDTH = 280
 _LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 168, 72, 92, 116
 _LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
-_MOST_NAME = 520
+_MOST_NAME, _MOST_TEXT = 520, 420
 _PAD = 26  # on both sides of a cell
 
 
@@ -165,20 +165,24 @@ class TreeView(ItemPanel):
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
         longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
+        scale = self._theme.scale
         if index == 0:
-            most = min(_MOST_NAME, longest + 4 * self._tree.indentation() + 24)
-            usual = self._name_width
-            return ColumnWidth(min(usual, _LEAST_NAME, most), usual, max(usual, most))
+            most = min(round(_MOST_NAME * scale), longest + 4 * self._tree.indentation() + 24)
+            usual = round(self._name_width * scale)
+            return ColumnWidth(
+                min(usual, round(_LEAST_NAME * scale), most), usual, max(usual, most)
+            )
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
-            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, usual)
-        usual = min(420, max(60, heading, longest + _PAD))
+            least = min(usual, max(round(_LEAST_SHARE * scale), heading))
+            return ColumnWidth(least, usual, usual)
+        usual = min(round(_MOST_TEXT * scale), max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
             return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
-        least = _LEAST_LONG if column.width >= _LONG else _LEAST_TEXT
-        least = longest + _PAD if longest + _PAD <= _SHORT else least
+        least = round(scale * (_LEAST_LONG if column.width >= _LONG else _LEAST_TEXT))
+        least = longest + _PAD if longest + _PAD <= scale * _SHORT else least
         return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + _PAD))
 
     def sort_by(self, column: int, *, descending: bool) -> None:
