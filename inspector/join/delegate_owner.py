@@ -70,11 +70,13 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     reported = _recorded_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
     if reported is not None:
         return Ownership(nodes, reported, calls, delegates, backends)
-    left = _operators_left(session.program, method, handles)
+    last = {handle: number for number in calls for handle in handles.get(number, ())}
+    left = _operators_left(session.program, method, handles, last)
     owners: list[int | None] = [None] * len(nodes)
     for handle, places in _by_handle(nodes).items():
         requested = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
-        chosen = choose(nodes, places, left.get(handle, Counter()), len(requested))
+        before, behind = left.get(handle, (Counter(), Counter()))
+        chosen = choose(nodes, places, before, len(requested), behind)
         for place, call in zip(chosen, requested, strict=False):
             owners[place] = call
     return Ownership(nodes, tuple(owners), calls, delegates, backends)
@@ -129,19 +131,26 @@ def _by_handle(nodes: Sequence[ListedNode]) -> dict[int, list[int]]:
 
 
 def choose(
-    nodes: Sequence[ListedNode], places: Iterable[int], left: Counter[str], count: int
+    nodes: Sequence[ListedNode],
+    places: Iterable[int],
+    left: Counter[str],
+    count: int,
+    behind: Counter[str],
 ) -> list[int]:
-    """Return the indices of the nodes a delegate took, in order."""
-    still = Counter(left)
-    free: list[int] = []
-    kept: list[int] = []
-    for place in places:
-        operator = base_operator(nodes[place].target)
-        if still[operator] > 0:
-            still[operator] -= 1
-            kept.append(place)
-        else:
-            free.append(place)
+    """Return the indices of the nodes a delegate took, in order.
+
+    Args:
+        nodes: of the graph
+        places: indices of those of one handle, in order
+        left: operators of the kernel calls that are left, which are the first nodes
+        count: how many the delegate took
+        behind: operators of the kernel calls after the delegate, which are the last nodes
+    """
+    places = sorted(places)
+    last = _claimed(nodes, reversed(places), behind)
+    kept = _claimed(nodes, (place for place in places if place not in last), left)
+    free = [place for place in places if place not in last and place not in kept]
+    kept = sorted([*kept, *last])
     outside = {nodes[place].source for place in kept}
     # A view may have left no instruction: computing operators are more likely to be delegated.
     # A getitem leaves none either; it is always on the same side as its source.
@@ -151,11 +160,35 @@ def choose(
     return sorted([*ranked, *kept][:count])
 
 
+def _claimed(
+    nodes: Sequence[ListedNode], places: Iterable[int], operators: Counter[str]
+) -> list[int]:
+    """Return the first of some places that have these operators."""
+    still = Counter(operators)
+    found: list[int] = []
+    for place in places:
+        operator = base_operator(nodes[place].target)
+        if still[operator] > 0:
+            still[operator] -= 1
+            found.append(place)
+    return found
+
+
 def _operators_left(
-    program: ProgramFile | None, method: str, handles: record_maps.Handles
-) -> dict[int, Counter[str]]:
-    """Return the operators of the kernel calls by handle."""
-    found: dict[int, Counter[str]] = {}
+    program: ProgramFile | None,
+    method: str,
+    handles: record_maps.Handles,
+    last: Mapping[int, int],
+) -> dict[int, tuple[Counter[str], Counter[str]]]:
+    """Return handle -> the operators of its kernel calls: the first, and those behind delegates.
+
+    Args:
+        program: that was compiled
+        method: name
+        handles: of its instructions
+        last: handle -> the last delegate call that has it
+    """
+    found: dict[int, tuple[Counter[str], Counter[str]]] = {}
     if program is None:
         return found
     plan = program.plan(method)
@@ -163,7 +196,8 @@ def _operators_left(
         args = instruction.instr_args
         if isinstance(args, m.KernelCall):
             for handle in handles.get(step, ()):
-                counts = found.setdefault(handle, Counter())
+                both = found.setdefault(handle, (Counter(), Counter()))
+                counts = both[step > last.get(handle, step)]
                 counts[base_operator(operator_name(plan, args))] += 1
     return found
 

@@ -61,6 +61,9 @@ _BECOMES: dict[str, tuple[str, ...]] = {
 _MATMULS = {*_LINEAR, *_CONVOLUTION, "bmm", "matmul"}
 _NAMES = {"concatenate": "cat"}
 _COPY = "_copy"
+_COPIES = frozenset(
+    ("clone", "_clone_dim_order", "_to_copy", "_to_dim_order_copy", "alias_copy", "lift_fresh_copy")
+)
 
 
 def operation(target: str) -> str:
@@ -109,12 +112,17 @@ def is_lowered_to_one(kind: str) -> bool:
     return not _MATMULS & {kind.lower(), *_BECOMES.get(kind, ())}
 
 
+def _is_copy(kind: str) -> bool:
+    return "." in kind and kind.split(".")[1] in _COPIES
+
+
 def recorded_of_kinds(
     payload: Sequence[GraphNode], recorded: Sequence[GraphNode]
 ) -> Mapping[str, tuple[str, bool]]:
     """Return payload node -> recorded node, and whether it is the only one that it can be.
 
-    A node of the same name is; else kinds are matched in order that both have equally often.
+    A node of the same name is; else kinds are matched in order that both have equally often. A
+    copy proves nothing alone: a compiler removes those of the program and adds its own.
 
     Args:
         payload: computing nodes of a delegate's payload
@@ -136,5 +144,6 @@ def recorded_of_kinds(
         fitting = [node.name for node in recorded if taken.get(node.name) == [kind]]
         if len(fitting) == len(own):
             pairs = zip(own, fitting, strict=True)
-            found.update((name, (node, len(own) == 1)) for name, node in pairs)
+            alone = len(own) == 1 and not _is_copy(kind)
+            found.update((name, (node, alone)) for name, node in pairs)
     return found

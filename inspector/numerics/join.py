@@ -166,7 +166,7 @@ class _Joining:
         if not fitting:
             return None
         if len(fitting) == 1:
-            sole = len(self.facts.candidates(step, operator)) == 1 and step in self.handles
+            sole = len(self.facts.rivals(step, operator)) == 1 and step in self.handles
             return fitting[0], HANDLE if sole else self._grade_of(step, operator, fitting[0])
         evident = [node for node in fitting if self._evidence(step, node)]
         if len(evident) == 1:

@@ -90,10 +90,11 @@ def test_operators_on_quantized_values_compute(name: str) -> None:
     assert not is_compute("quantized_decomposed.quantize_per_tensor.default")
 
 
-def test_getitem_is_on_the_side_of_what_it_reads() -> None:
-    def node(name: str, target: str, source: str = "") -> ListedNode:
-        return ListedNode(name, "call_function", target, 3, source=source or name)
+def node(name: str, target: str, source: str = "") -> ListedNode:
+    return ListedNode(name, "call_function", target, 3, source=source or name)
 
+
+def test_getitem_is_on_the_side_of_what_it_reads() -> None:
     nodes = [
         node("aten_split_copy_tensor", "aten.split_copy.Tensor"),
         node("getitem", "_operator.getitem", "aten_split_copy_tensor"),
@@ -103,8 +104,18 @@ def test_getitem_is_on_the_side_of_what_it_reads() -> None:
         node("aten_view_copy_default", "aten.view_copy.default"),
     ]
     left = Counter({"aten::split_copy": 1})
-    assert choose(nodes, range(6), left, 3) == [3, 4, 5]
-    assert choose(nodes, range(6), Counter(), 6) == [0, 1, 2, 3, 4, 5]
+    assert choose(nodes, range(6), left, 3, Counter()) == [3, 4, 5]
+    assert choose(nodes, range(6), Counter(), 6, Counter()) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_runs_behind_a_delegate_is_the_last_of_the_nodes_that_share_a_handle() -> None:
+    kinds = ("quantize", "dequantize", "mul", "quantize", "dequantize")
+    nodes = [node(f"{kind}_{place}", f"q.{kind}.x") for place, kind in enumerate(kinds)]
+    one = Counter({"q::dequantize": 1})
+    assert choose(nodes, range(5), Counter(), 4, one) == [0, 1, 2, 3]
+    assert choose(nodes, range(5), one, 4, Counter()) == [0, 2, 3, 4]
+    assert choose(nodes, range(5), Counter({"q::quantize": 1}), 3, one) == [1, 2, 3]
+    assert choose(nodes, range(5), Counter(), 3, Counter({"q::dequantize": 2})) == [0, 2, 3]
 
 
 def test_summary_has_the_documented_wording() -> None:

@@ -212,6 +212,17 @@ class Strided(nn.Module):
         return self.out(F.relu6(self.up(x)))
 
 
+class Slopes(nn.Module):
+    """An activation that is taken apart, so that all quantization of it has one handle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = nn.PReLU(4, 0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.slope(x)
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -345,6 +356,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Sharing(), torch.randn(3, 5))
     if name == "strided":
         return _seeded(Strided(), torch.randn(1, 4, 5, 6))
+    if name == "slopes":
+        return _seeded(Slopes(), torch.randn(1, 4, 3, 3))
     if name == "recurrent":
         return _seeded(Recurrent(), torch.randn(2, 5, 6))
     if name == "indexing":

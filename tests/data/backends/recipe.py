@@ -190,7 +190,7 @@ def write(backend: str, name: str, option: str) -> None:
     )
     built = lowered.to_executorch()
     built.save(str(target.with_suffix(".pte")))
-    if name in ("m1", "m2", "steps", "sharing", "strided"):
+    if name in ("m1", "m2", "steps", "sharing", "strided", "slopes"):
         built.get_etrecord().save(str(target.with_suffix(".etrecord")))
         scrubbed(target.with_suffix(".etrecord"))
     torch.save([inputs, expected], target.with_suffix(".pt"))
