@@ -19,8 +19,8 @@ from inspector.tables.generation import growth_line, later_calls
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
-from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import whole_runs
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.units import NS_PER_MS
 from schema.errors import FormatError
 from schema.objects.plural import plural
@@ -276,7 +276,7 @@ def _events(session: Session, dump: int) -> tuple[CallEvents, ...]:
     """Return the events of each call in a trace of a session."""
     found: list[CallEvents] = []
     first = 0
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         call = block.bundled_input_index
         if block.dump == dump and call >= 0 and is_execution(block):
             whole = np.flatnonzero(whole_runs(block))

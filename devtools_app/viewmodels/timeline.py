@@ -20,7 +20,7 @@ from inspector.profile.timeline_runs import (
     clock_origins,
     occurrences,
 )
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from inspector.units import Quantity
 from schema.backends import backend_of, short_backend
@@ -73,7 +73,7 @@ def absolute_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 
 def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool) -> Timeline:
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     numbers = dict.fromkeys(run.block for run in runs)
     facts = {number: event_facts(session, blocks[number]) for number in numbers}
     bag = EventBag()

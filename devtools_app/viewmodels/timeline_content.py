@@ -23,7 +23,7 @@ from inspector.profile.timeline_runs import (
     slowest_run,
     timeline_runs,
 )
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 
 Ints = NDArray[np.int64]
 FLAME, ALIGNED, ABSOLUTE, RUN, SESSIONS = "flame", ALL_RUNS, CLOCK, "run ", "sessions"
@@ -138,7 +138,7 @@ def timeline_content(
 
 def _run_with(session: Session, runs: Sequence[TimelineRun], chosen: str, row: int) -> str:
     """Return the key of a run that has a row of the profile, the chosen one if it has."""
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     having = [
         place
         for place, run in enumerate(runs)

@@ -17,7 +17,7 @@ from inspector.join.links import link_block
 from inspector.profile.attribution import attribution
 from inspector.tables.boundaries import boundaries
 from inspector.tables.memory import memory_plan
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions
 from schema.program import model as m
@@ -41,7 +41,7 @@ def row_steps(session: Session) -> tuple[Ints, Bools, Bools]:
     Shapes: int64[rows], bool[rows], bool[rows]
     """
     steps, calls, whole = [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         layout, parts = block.layout, attribution(block)
         joined = session.program is None or link_block(session, block).plan is not None
         known = (layout.chain >= 0) & joined

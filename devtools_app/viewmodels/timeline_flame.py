@@ -17,7 +17,8 @@ from inspector.profile.node_times import run_count
 from inspector.profile.operator_columns import UNATTRIBUTED
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.profile.timeline_runs import timeline_runs
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time
 from inspector.units import Quantity
 from schema.backends import short_backend
@@ -76,7 +77,7 @@ def has_flame(session: Session, method: str) -> bool:
     """Return whether any time was measured, without building the flame."""
     if not is_time(session.options.source_time_scale):
         return False
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     runs = {run.block for run in timeline_runs(session, method) if run.executes}
     if any(_takes_time(blocks[number]) for number in runs):
         return True  # most traces: their operators are not needed for it

@@ -173,7 +173,7 @@ def _losses(runs: list[RunGap]) -> list[str]:
 
 
 def _worst_of_methods(runs: list[RunGap]) -> list[tuple[str, RunGap]]:
-    """Return the run of each method that loses most, and what tells it from the other runs."""
+    """Return the run of each method that loses most, and what distinguishes it from the others."""
     of_method: dict[str, list[RunGap]] = {}
     for each in runs:
         of_method.setdefault(each.method, []).append(each)

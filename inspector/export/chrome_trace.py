@@ -17,8 +17,9 @@ from inspector.graph.source import user_frame
 from inspector.join.links import BlockLinks, Grade, link_block
 from inspector.profile.methods import unit_assumed
 from inspector.profile.timeline_runs import RunRange
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import BACKENDS
 from schema.etdump import EventTable
@@ -38,7 +39,7 @@ def chrome_trace(session: Session, ranges: Sequence[RunRange] | None = None) -> 
     """
     unit = session.options.source_time_scale
     scale = scale_factor(unit, "us") if is_time(unit) else 1.0
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     starts = _starts(blocks)
     events: list[dict[str, Any]] = []
     process = 0

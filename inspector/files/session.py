@@ -14,6 +14,7 @@ from inspector.files.trace_roles import (
     REPEATED,
     in_order,
     logs_values,
+    partly_shown,
     timed_traces,
     trace_role,
     value_traces,
@@ -29,7 +30,9 @@ from schema.program import ProgramFile
 T = TypeVar("T")
 FORWARD = "forward"  # the method of a program that was only exported
 _EXPORTED = "pt2"
-_NOT_SHOWN = "not shown: {} is of the same method; open this trace alone, or compare the two"
+_ALONE = "open this trace alone, or compare the two"
+_NOT_SHOWN = f"not shown: {{}} is of the same method; {_ALONE}"
+_PARTLY = f"shown without the runs of a method that {{}} has as well; {_ALONE}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -153,21 +156,19 @@ class Session:
         return trace_role(self.dumps, dump)
 
     def _not_shown(self) -> list[Issue]:
-        """Return why traces of a method that has one already are not shown."""
-        return [
-            Issue(Severity.WARNING, dump.file, _NOT_SHOWN.format(self._others(dump)))
-            for dump in self.dumps
-            if self.role_of(dump) == REPEATED
-        ]
-
-    def _others(self, dump: ETDump) -> str:
-        shown = self.value_dumps if logs_values(dump) else self.timed_dumps
-        here = PurePath(dump.file)
-        paths = [PurePath(one.file) for one in shown]
-        names = [
-            path.name if path.name != here.name else "/".join(path.parts[-2:]) for path in paths
-        ]
-        return " or ".join(names)
+        """Return why traces of a method that has one already are not shown, or not all of them."""
+        found: list[Issue] = []
+        for dump in self.dumps:
+            shown = self.value_dumps if logs_values(dump) else self.timed_dumps
+            others = partly_shown(self.dumps, dump)
+            if self.role_of(dump) == REPEATED:
+                words = _NOT_SHOWN.format(_names(dump, shown))
+            elif others and not logs_values(dump):
+                words = _PARTLY.format(_names(dump, others))
+            else:
+                continue
+            found.append(Issue(Severity.WARNING, dump.file, words))
+        return found
 
     @property
     def node_data(self) -> tuple[NodeData, ...]:
@@ -205,3 +206,11 @@ class Session:
         for file in self.files:
             found.extend(getattr(file.artifact, "issues", ()))
         return tuple(found)
+
+
+def _names(dump: ETDump, others: tuple[ETDump, ...]) -> str:
+    """Return the names of traces, with their folders where one has the name of this trace."""
+    here = PurePath(dump.file)
+    paths = [PurePath(one.file) for one in others]
+    names = [path.name if path.name != here.name else "/".join(path.parts[-2:]) for path in paths]
+    return " or ".join(names)

@@ -3,7 +3,7 @@
 Logging a value takes longer than most operators do, so that the times of a run that logged values
 are not the program's. Such a trace lends its times only where no other one has any. Of several
 traces of one method only one counts: the mean of runs that were not measured together would be the
-time of nothing.
+time of nothing. Of a trace that shares some of its methods with another one, the rest counts.
 """
 
 from __future__ import annotations
@@ -97,6 +97,44 @@ def trace_role(dumps: Dumps, dump: ETDump) -> str:
     return TIMES if is_timed else REPEATED
 
 
+def is_repeated(dumps: Dumps, number: int, events: EventTable) -> bool:
+    """Return whether a run of a trace is of a method that an earlier one of several shows.
+
+    Args:
+        dumps: the traces whose times count
+        number: of the trace among them
+        events: of the run
+    """
+    run = _run(events, _method(dumps[number]))
+    return run is not None and run in _repeated(dumps)[number]
+
+
+def partly_shown(dumps: Dumps, dump: ETDump) -> tuple[ETDump, ...]:
+    """Return the traces that show a method which a trace that counts has as well."""
+    timed = timed_traces(dumps)
+    own = next((number for number, one in enumerate(timed) if one is dump), -1)
+    again = _repeated(timed)[own] if own >= 0 else ()
+    return tuple(
+        other
+        for number, other in enumerate(timed)
+        if any(run.may_be(one) for run in again for one in _runs(other) - _repeated(timed)[number])
+    )
+
+
+@identity_cache
+def _repeated(dumps: Dumps) -> tuple[frozenset[_Run], ...]:
+    """Return the runs of each trace whose method is shown by one that comes before it."""
+    clean = [dump for dump in dumps if not logs_values(dump)]
+    logged = [dump for dump in dumps if logs_values(dump)]
+    known: list[_Run] = []
+    found: dict[int, frozenset[_Run]] = {}
+    for dump in (*_widest(clean), *_widest(logged)):
+        again = frozenset(run for run in _runs(dump) if any(map(run.may_be, known)))
+        found[id(dump)] = again
+        known += _runs(dump) - again
+    return tuple(found[id(dump)] for dump in dumps)
+
+
 def _has(dumps: Iterable[ETDump], dump: ETDump) -> bool:
     return any(dump is one for one in dumps)
 
@@ -126,11 +164,16 @@ def _without_repeated(dumps: Dumps, preferred: Dumps) -> Dumps:
 @identity_cache
 def _runs(dump: ETDump) -> frozenset[_Run]:
     """Return the different runs of a trace, without those that called nothing."""
-    report = run_report(dump)
-    method = report.method if report is not None else ""
+    method = _method(dump)
     return frozenset(
         run for part in dump.run_data if (run := _run(part.events, method)) is not None
     )
+
+
+def _method(dump: ETDump) -> str:
+    """Return the method that the report of a trace names, empty without one."""
+    report = run_report(dump)
+    return report.method if report is not None else ""
 
 
 def _run(events: EventTable, method: str) -> _Run | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.join.links import link_block
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import (
     CALLS,
     CONTROL,
@@ -27,6 +27,7 @@ from inspector.trace.event_kinds import (
 )
 from inspector.trace.run_times import percentiles
 from inspector.trace.steady import steady_runs
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import BACKENDS, backend_of
 from schema.objects.identity_cache import identity_cache
@@ -177,7 +178,7 @@ class MethodRuns:
 def method_runs(session: Session) -> list[MethodRuns]:
     """Return the runs of all methods that are logged as a whole, in the order of the traces."""
     found: list[MethodRuns] = []
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         times = whole_ns(block, session.options.source_time_scale)
         if times is not None:
             method = link_block(session, block).method or ""

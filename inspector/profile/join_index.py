@@ -18,9 +18,10 @@ from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap
 from inspector.join.link_codes import LinkCodes, link_codes
 from inspector.join.links import Link, link_block, unmapped_matches
 from inspector.join.operands import Operands, delegate_output_counts, plan_operands
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
 from inspector.trace.group_keys import pack, ranks
+from inspector.trace.timed_blocks import timed_blocks
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions
 from schema.program import model as m
@@ -268,7 +269,7 @@ def _events(
 ) -> _Events:
     parts: list[_Events] = []
     start = 0
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         links = link_block(session, block)
         if links.method == method or (links.method is None and links.plan is None):
             parts.append(_block_events(link_codes(session, block), block, start, graph, by_step))

@@ -20,8 +20,9 @@ from inspector.profile.attribution import attribution, mean, of_steady_set, stea
 from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
 from inspector.profile.run_kinds import kind_labels, run_kinds
 from inspector.trace import timing
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.run_times import RunTimes, run_times
+from inspector.trace.timed_blocks import timed_blocks
 from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
 from schema.origins import ValueOrigin, origin_of_mark, weakest
@@ -174,7 +175,7 @@ def analyse_profile(session: Session) -> Profile:
     options = session.options
     sources: list[BlockSamples] = []
     times: list[MethodTime] = []
-    for number, block in enumerate(trace_blocks(session.timed_dumps).blocks):
+    for number, block in enumerate(timed_blocks(session.timed_dumps).blocks):
         links = link_block(session, block)
         time = _method_time(block, links, options.source_time_scale)
         if time is not None:
@@ -203,7 +204,7 @@ def time_of(session: Session, method: str) -> MethodTime | None:
     found = next((one for one in times if one.method == method), None)
     if found is not None or [one.method for one in times] != [""]:
         return found
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     executed = any((blocks[one].layout.chain >= 0).any() for one in times[0].blocks)
     return times[0] if not executed and _methods_that_run(session) == (method,) else None
 

@@ -23,7 +23,7 @@ from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.methods import time_of
 from inspector.profile.operator_columns import OPERATOR, REST, BlockRows
 from inspector.profile.operator_rows import operator_rows
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.units import NS_PER_MS
 from schema.objects.identity_cache import identity_cache
 
@@ -82,7 +82,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
 def run_count(session: Session, method: str) -> int:
     """Return how many steady runs of a method there are, over all traces."""
     total = 0
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):
             total += int(steady_set(block).sum())

@@ -28,8 +28,8 @@ from inspector.profile.operator_columns import (
     delegate_label,
     with_tracing,
 )
-from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.units import NS_PER_MS
 from schema.objects.identity_cache import identity_cache
 
@@ -187,7 +187,7 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
     """
     parts: dict[int, BlockRows] = {}
     start = 0
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     labels = block_labels(blocks, session.timed_dumps)
     for number, (block, label) in enumerate(zip(blocks, labels, strict=True)):
         inside = bool((block.layout.chain >= 0).any())

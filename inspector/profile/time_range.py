@@ -28,8 +28,9 @@ from inspector.profile.timeline_runs import (
     occurrences,
     timeline_runs,
 )
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from inspector.units import TYPED_TIMES, Quantity
 
@@ -158,7 +159,7 @@ def run_ranges(session: Session, method: str, span: TimeRange) -> tuple[RunRange
         raise RangeError("no run of this method: a range needs a trace (run.etdp)")
     source = session.options.source_time_scale
     scale = scale_factor(source, "ns") if is_time(source) else 1.0
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     chosen = _chosen(runs, span.run)
     origins = clock_origins(blocks, chosen) if span.run == CLOCK else {}
     found: list[RunRange] = []
@@ -194,7 +195,7 @@ def range_times(
     Raises: RangeError for an unknown run, an empty range and a session without runs
     """
     parts = {_first_row(part): part for part in operator_rows(session, method).parts}
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     source = session.options.source_time_scale
     scale = scale_factor(source, "ns") if is_time(source) else 1.0
     total = _Total(scale)

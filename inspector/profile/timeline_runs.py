@@ -13,8 +13,9 @@ from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
 from inspector.profile.attribution import attribution, steady_set
-from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.blocks import Block
 from inspector.trace.run_times import median
+from inspector.trace.timed_blocks import timed_blocks
 from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
@@ -65,7 +66,7 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     """Return the runs of a method and those that load, in the order of time."""
     found: list[tuple[int, float, TimelineRun]] = []
     row = 0
-    for number, block in enumerate(trace_blocks(session.timed_dumps).blocks):
+    for number, block in enumerate(timed_blocks(session.timed_dumps).blocks):
         executes = is_execution(block)
         if not executes or link_block(session, block).method in (method, None):
             begins = block.start.min(axis=1) if len(block) else np.zeros(len(block.runs))
@@ -79,7 +80,7 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     found.sort(key=lambda entry: (entry[0], entry[1]))
     runs: list[TimelineRun] = []
     count = 0
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     for _, _, run in found:
         count += run.executes
         block = blocks[run.block]

@@ -19,8 +19,8 @@ from inspector.profile.operator_columns import UNATTRIBUTED, delegate_label
 from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.events import _node_labels
 from inspector.tables.operators import JOIN_WORDS, backend_label
-from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
+from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import BACKENDS, backend_of
 from schema.program import instructions
@@ -30,7 +30,7 @@ def operators(session: Session, method: str) -> list[OperatorRow]:
     """Return the rows of a method, made one after another."""
     parts: dict[int, list[OperatorRow]] = {}
     start = 0
-    blocks = trace_blocks(session.timed_dumps).blocks
+    blocks = timed_blocks(session.timed_dumps).blocks
     for number, (block, label) in enumerate(zip(blocks, block_labels(blocks), strict=True)):
         links = link_block(session, block)
         if (block.layout.chain >= 0).any() and links.method in (method, None):
@@ -273,7 +273,7 @@ def joined_events(session: Session, method: str) -> dict[int, tuple[int, tuple[s
     by_step = _instruction_nodes(session, method, graph)
     found: dict[int, tuple[int, tuple[str, ...], bool]] = {}
     start = 0
-    for block in trace_blocks(session.timed_dumps).blocks:
+    for block in timed_blocks(session.timed_dumps).blocks:
         links = link_block(session, block)
         wanted = links.method == method or (links.method is None and links.plan is None)
         for event in range(len(block)) if wanted else ():

@@ -18,7 +18,7 @@ from inspector.graph.model_graph import model_graph
 from inspector.profile.timeline_runs import occurrences, timeline_runs
 from inspector.tables.boundaries import boundaries
 from inspector.tables.memory import memory_plan
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 from tests.app.sessions import opened
 from tests.app.timeline_traces import delegated_run, traced
 
@@ -34,7 +34,7 @@ def _counters(session: Session, method: str, chosen: str = "") -> dict[str, Time
 def _calls(session: Session) -> list[tuple[float, float, int]]:
     """Return begin, end and instruction of the calls of the run that is shown."""
     runs = [run for run in timeline_runs(session, "forward") if run.executes]
-    block = trace_blocks(session.timed_dumps).blocks[runs[0].block]
+    block = timed_blocks(session.timed_dumps).blocks[runs[0].block]
     start, end, event = occurrences(block, runs[0].run)
     named = [block.event_name(one).endswith("_CALL") for one in event.tolist()]
     steps = block.layout.instruction[event]

@@ -25,7 +25,7 @@ from inspector.cli.main import main
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.join.links import Grade, Link, link_block
-from inspector.trace.blocks import trace_blocks
+from inspector.trace.timed_blocks import timed_blocks
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 UNITS = (" (cycles)", " (us)", "")
@@ -143,7 +143,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def inside(session: Session) -> dict[str, Link]:
     """Return the links of the events inside of delegates."""
-    (block,) = trace_blocks(session.timed_dumps).blocks
+    (block,) = timed_blocks(session.timed_dumps).blocks
     links = link_block(session, block)
     inner = [at for at in range(len(block)) if block.delegate_id(at) is not None]
     return {block.event_name(at): links.link(at) for at in inner}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -134,3 +135,66 @@ def test_headline_and_its_count_of_runs_are_of_the_same_runs(twice: Session) -> 
         for time in analyse_profile(opened).methods:
             assert time.traced.mean == pytest.approx(time.method_ms, rel=1e-9)
             assert format_time(time.traced.mean * 1e6) == format_time(time.method_ms * 1e6)
+
+
+TINY, MM = (
+    DATA / "corpus/v1.5.1/tinygpt_xnnpack/run.etdp",
+    DATA / "corpus/v1.5.1/mm_xnnpack/run.etdp",
+)
+
+
+def _trace(path: Path, *traces: Path, factor: int = 1) -> Path:
+    """Write the runs of some traces, without their values and ``factor`` times as long."""
+    runs = [run for one in traces for run in etdump.decode(one.read_bytes()).run_data]
+    kept = (
+        etdump.run(
+            run.name,
+            [
+                replace(one, start_time=one.start_time * factor, end_time=one.end_time * factor)
+                for one in run.events
+                if isinstance(one, etdump.ProfileEvent)
+            ],
+        )
+        for run in runs
+    )
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(etdump.encode(etdump.dump(kept)))
+    return path
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("both", "other", "third"))))
+def test_methods_that_traces_share_are_those_of_one_trace(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """Each method has the times of one trace; the others are named, and nothing is doubted."""
+    shared = RUN / "run.etdp"
+    made = {
+        "both": _trace(tmp_path / "both/run.etdp", shared, TINY),
+        "other": _trace(tmp_path / "other/run.etdp", shared, MM, factor=2),
+        "third": _trace(tmp_path / "third/run.etdp", shared, factor=3),
+    }
+    alone = {
+        number: analyse_profile(load_session([_trace(tmp_path / "one.etdp", trace)])).methods[0]
+        for number, trace in enumerate((shared, TINY, MM))
+    }
+    opened = load_session([made[name] for name in order])
+    chosen = next(name for name in order if name != "third")  # two methods each, the first of them
+    factor = {"both": 1, "other": 2}[chosen]
+    wanted = [alone[0].method_ms * factor, alone[1].method_ms, alone[2].method_ms * 2]
+    times = analyse_profile(opened).methods
+    assert sorted(one.method_ms for one in times) == pytest.approx(sorted(wanted))
+    assert {one.traces for one in times} == {1}
+    assert not [one for one in findings(opened) if "is the mean of" in one.text]
+    said = {Path(one.where).parent.name: one.message for one in opened.all_issues() if one.where}
+    rest = ({"both", "other"} - {chosen}).pop()
+    assert set(said) == {rest, "third"}
+    assert said[rest].startswith(f"shown without the runs of a method that {chosen}/run.etdp has")
+    assert said["third"].startswith("not shown: ")
+
+
+def test_method_of_a_wider_trace_has_no_time_of_the_report_of_another(tmp_path: Path) -> None:
+    wide = _trace(tmp_path / "wide/run.etdp", RUN / "run.etdp", TINY)
+    (alone,) = analyse_profile(load_session([RUN])).methods
+    assert alone.bare is not None
+    found = analyse_profile(load_session([RUN, wide])).methods
+    assert [(one.traces, one.bare) for one in found] == [(1, None)] * 2
