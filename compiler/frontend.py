@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import inspect
 import linecache
 import os
@@ -12,14 +10,15 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MethodType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
 from compiler.errors import CompileError
+from compiler.exported_modules import method_as_forward, trained_layers
 
 _LIBRARIES = tuple(
     os.path.dirname(path) + os.sep for path in (torch.__file__, __file__, inspect.__file__)
@@ -30,8 +29,6 @@ _QUOTED = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
 _ADVICE = re.compile(
     r"^(For (more|extended|C\+\+)|If you suspect|The error above|Caused by|\(Size)"
 )
-_layers: Any = torch.nn.modules
-_BY_MODE: tuple[type, ...] = (_layers.batchnorm._NormBase, _layers.dropout._DropoutNd)
 
 
 class ExportError(CompileError):
@@ -80,14 +77,13 @@ def export(
     if not isinstance(args, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
         found = type(args).__name__
         raise ExportError(f"expected a tuple of example inputs, found {found}; pass (x,) for one")
-    _warn_of_training(module)
     if dynamic_shapes is not None:
         forget_traces()
     run: Any = torch.export.export
     try:
         with warnings.catch_warnings():  # torch copies one of its own deprecated classes
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-            return run(
+            program = run(
                 module,
                 args,
                 dict(kwargs or {}),
@@ -97,6 +93,9 @@ def export(
             )
     except Exception as error:
         raise _explained(module, error) from error
+    if module.training and not isinstance(module, torch.fx.GraphModule):
+        _warn_of_training(module, trained_layers(program))
+    return program
 
 
 def forget_traces() -> None:
@@ -118,44 +117,18 @@ def _with_method(mod: Any, *, strict: bool = False) -> Any:  # noqa: ANN401 - wh
         mod: the method; anything else is returned as it is
         strict: the bytecode of the method is traced
     """
-    owner: Any = getattr(mod, "__self__", None)
-    if not isinstance(mod, MethodType) or not isinstance(owner, torch.nn.Module):
+    if not isinstance(mod, MethodType) or not isinstance(mod.__self__, torch.nn.Module):
         return mod
-    other: Any = copy.copy(owner)
-    method = MethodType(mod.__func__, other)
-    other.forward = method if strict else _beside_forward(other, method)
-    return other
+    return method_as_forward(mod, strict=strict)
 
 
-def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # noqa: ANN401
-    """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
-    held = cast("dict[str, Any]", vars(module))
-    own = held.get("forward")  # of this object alone, else that of its class
-
-    @functools.wraps(method)
-    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if own is None:
-            del module.forward
-        else:
-            module.forward = own
-        try:
-            return method(*args, **kwargs)
-        finally:
-            module.forward = forward
-
-    return forward
-
-
-def _warn_of_training(module: torch.nn.Module) -> None:
-    if not module.training or isinstance(module, torch.fx.GraphModule):
+def _warn_of_training(module: torch.nn.Module, layers: list[str]) -> None:
+    if not layers:
         return
-    inside: list[tuple[str, Any]] = [*cast("Any", module).named_modules()]
-    layers = [n or "itself" for n, m in inside if m.training and isinstance(m, _BY_MODE)]
     shown = ", ".join(layers[:3]) + (f" and {len(layers) - 3} more" if len(layers) > 3 else "")
-    which = f"; it changes what {shown} computes" if layers else ""
     warnings.warn(
-        f"{type(module).__name__} is in training mode{which}. Call eval() on it before export, "
-        "unless it is to be trained on the device",
+        f"{type(module).__name__} is in training mode; it changes what {shown} computes."
+        " Call eval() on it before export, unless it is to be trained on the device",
         TrainingModeWarning,
         stacklevel=3,
     )

@@ -120,6 +120,7 @@ def test_training_mode_warns_and_names_the_layers() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         export(module.eval(), (torch.randn(4, 2),))
+        export(nn.Linear(2, 2).train(), (torch.randn(4, 2),))  # computes the same in both modes
 
 
 class Branches(nn.Module):

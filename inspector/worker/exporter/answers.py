@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export import ExportedProgram
 
+from .compiler_file import method_as_forward
 from .errors import AnswerError
 
 if TYPE_CHECKING:
@@ -116,30 +115,9 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
         return given
     owner, kind = getattr(given, "__self__", None), _kind(given)
     if isinstance(owner, torch.nn.Module) and isinstance(given, types.MethodType):
-        other = copy.copy(owner)
-        other.forward = _beside_forward(other, types.MethodType(given.__func__, other))
-        return other
+        return method_as_forward(given)
     if isinstance(given, type) and issubclass(given, torch.nn.Module):
         raise AnswerError(
             f"method {name!r} is the class {given.__name__}; expected an object of it"
         )
     raise AnswerError(f"method {name!r} is {kind}, expected a torch.nn.Module")
-
-
-def _beside_forward(module: Any, method: types.MethodType) -> Callable[..., Any]:  # noqa: ANN401
-    """Return a method as ``forward`` of a module that may call the module's own ``forward``."""
-    held = cast("dict[str, Any]", vars(module))
-    own = held.get("forward")  # of this object alone, else that of its class
-
-    @functools.wraps(method)
-    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if own is None:
-            del module.forward
-        else:
-            module.forward = own
-        try:
-            return method(*args, **kwargs)
-        finally:
-            module.forward = forward
-
-    return forward

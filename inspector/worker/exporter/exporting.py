@@ -19,6 +19,7 @@ import torch
 from torch.export import ExportedProgram
 
 from .answers import entries_of
+from .compiler_file import trained_layers
 from .errors import HERE, AnswerError, is_users, point_to
 
 MANIFEST, CONSTANTS = "programs.json", "constants.pt"
@@ -203,7 +204,7 @@ def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN
                 _warn_of_training(name, entry.module, [], notify)
             raise
         more["nodes"] = sum(node.op == "call_function" for node in program.graph.nodes)
-    layers = _trained_layers(program)
+    layers = trained_layers(program)
     if layers:
         _warn_of_training(name, entry.module, layers, notify)
     return program
@@ -225,35 +226,6 @@ def _graphs_in_log(notify: Say) -> Generator[None, None, None]:
         yield
     finally:
         delattr(home, name)
-
-
-def _trained_layers(program: ExportedProgram) -> list[str]:
-    """Return the modules, or nodes, whose calls compute otherwise after ``eval()``."""
-    return list(
-        dict.fromkeys(
-            _module_of(node)
-            for node in program.graph.nodes
-            if node.op == "call_function" and _trains(node)
-        )
-    )
-
-
-def _trains(node: Any) -> bool:  # noqa: ANN401 - a node
-    schema: Any = getattr(node.target, "_schema", None)
-    if schema is None:
-        return False
-    values: dict[str, Any] = (
-        dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
-    )
-    training = values.get("train", values.get("training"))
-    probability = next((values[name] for name in ("p", "dropout") if name in values), 1.0)
-    return training is True and probability != 0
-
-
-def _module_of(node: Any) -> str:  # noqa: ANN401 - a node
-    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
-    innermost = next((path for path, _ in reversed(stack.values())), "")
-    return innermost or str(node.name)
 
 
 def _warn_of_training(name: str, module: Any, layers: list[str], notify: Say) -> None:  # noqa: ANN401 - a module
