@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -117,15 +117,33 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
     ]
     if not attention and not recurrent:
         raise _refused(untyped, "its modules keep nothing in one")
-    names: list[str] = [name for name, _ in untyped.named_modules()]
-    counted = any(name.endswith(_COUNTED) for name in names)
-    mask = torch.ones((1, length), dtype=torch.int64) if counted else None
-    found = DecoderState(cache, keyword, attention, recurrent, mask)
+    found = DecoderState(cache, keyword, attention, recurrent, None)
     for kept in found.kept:
         kept.holder[kept.key].zero_()
-    if length > 1 and not untyped.device.type == "meta" and not _repeats(untyped, found):
-        raise _refused(untyped, "its modules keep more than is in one")
-    return found
+    return _that_repeats(untyped, found, length)
+
+
+def _that_repeats(model: Any, state: DecoderState, length: int) -> DecoderState:  # noqa: ANN401
+    """Return a state with which calls in turn have the logits of one call, with a mask if needed.
+
+    Families that add a number by distance to attention, as Falcon may, take it from a mask.
+
+    Raises: FamilyError if there is none
+    """
+    masked = replace(state, mask=torch.ones((1, length), dtype=torch.int64))
+    names: list[str] = [name for name, _ in model.named_modules()]
+    counted = any(name.endswith(_COUNTED) for name in names)
+    if length == 1 or model.device.type == "meta":
+        return masked if counted else state
+    words = ""
+    for one in (masked,) if counted else (state, masked):
+        try:
+            if _repeats(model, one):
+                return one
+            words = words or "calls of one token each differ from one of all tokens with it"
+        except Exception as error:  # noqa: BLE001 - modules of the package raise anything
+            words = words or one_line(error)
+    raise _refused(model, words)
 
 
 def _repeats(model: Any, state: DecoderState) -> bool:  # noqa: ANN401

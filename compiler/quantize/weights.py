@@ -23,6 +23,7 @@ LINEAR_WORDS = ("8da4w", "8da8w", "4w", "int8")
 _WORD = re.compile(r"(?P<kind>8da4w|8da8w|4w|int8)(:group=(?P<group>\d+))?")
 _EMBEDDING = re.compile(r"(?P<bits>2|4|8)(:group=(?P<group>\d+))?")
 _ADAPTER = re.compile(r"\.lora_[ab]$")
+_LAYERS = ("Linear", "Embedding")
 _GROUP = 32  # of 4 bits, as where nothing else is asked for
 
 
@@ -99,7 +100,7 @@ def _layers_of(graph: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401 - a gr
     # Layers come behind all weights are read: one may lie inside of another, as an adapter does.
     for node, layer, embedding in _layer_calls(graph):
         weight, reads = node.args[:2] if embedding else reversed(node.args[:2])
-        path = _free_path(str(weight.target), taken)
+        path = _free_path(_layer_path(graph, node, str(weight.target)), taken)
         graph.set_submodule(path, layer)
         taken.add(path)
         (tables.add if embedding else linears.append)(path)
@@ -152,9 +153,32 @@ def _linear(weight: torch.Tensor, bias: torch.Tensor | None) -> nn.Linear:
     return layer
 
 
-def _free_path(weight: str, taken: set[str]) -> str:
-    """Return the path of the layer that a weight belongs to; another one for tied weights."""
-    owner = weight.rpartition(".")[0] or f"{weight}_layer"
+def _layer_path(graph: Any, node: Any, weight: str) -> str:  # noqa: ANN401
+    """Return the path of the layer that a call belongs to.
+
+    It is the module that made the call if that is a layer, which a tied weight has the name of
+    another one of; otherwise the module that has the weight.
+    """
+    stack: Mapping[str, Any] = node.meta.get("nn_module_stack") or {}
+    innermost: tuple[str, Any] = [("", ""), *stack.values()][-1]
+    path = innermost[0].partition("@")[0]  # a number follows where a module is called again
+    name = str(getattr(innermost[1], "__name__", innermost[1]))
+    is_layer = bool(path) and name.rpartition(".")[2] in _LAYERS
+    if is_layer and _has_module(graph, path.rpartition(".")[0]):
+        return path
+    return weight.rpartition(".")[0] or f"{weight}_layer"
+
+
+def _has_module(graph: Any, path: str) -> bool:  # noqa: ANN401
+    try:
+        graph.get_submodule(path)
+    except AttributeError:
+        return False
+    return True
+
+
+def _free_path(owner: str, taken: set[str]) -> str:
+    """Return the path of a layer, with a number where another call has it already."""
     return next(
         path
         for at in range(len(taken) + 1)

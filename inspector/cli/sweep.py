@@ -83,6 +83,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="work on this Dask cluster, as tcp://host:8786"
     )
+    _add_measurements(parser)
+    parser.add_argument(
+        "--pareto",
+        metavar="METRIC,METRIC",
+        default="",
+        help=f"whose best points are marked, of {', '.join(METRICS)}",
+    )
+    add_timeout(parser)
+
+
+def _add_measurements(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         type=count_or_none,
@@ -98,19 +109,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_data(parser)
     parser.add_argument(
+        "--method",
+        metavar="NAME",
+        default="",
+        help="evaluated on the data set; default: forward, else the first that takes inputs",
+    )
+    parser.add_argument(
         "--inputs",
         dest="run_inputs",
         metavar="FILE.pt|random|ones|zeros",
         default=MADE_INPUTS[0],
         help="of the runs; default: random",
     )
-    parser.add_argument(
-        "--pareto",
-        metavar="METRIC,METRIC",
-        default="",
-        help=f"whose best points are marked, of {', '.join(METRICS)}",
-    )
-    add_timeout(parser)
 
 
 def run(options: Namespace) -> Answer:
@@ -170,33 +180,35 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         absolute(options.data) if options.data else "",
         absolute(options.metric) if options.metric else "",
         options.samples,
+        options.method,
     )
     try:
         grid = (
-            sensitivity_grid(job, _modules(options.recipe, options.record))
+            sensitivity_grid(job, _modules(options, job.quantising.mode))
             if options.sensitivity
             else _grid(options.grid)
         )
         plan = plan_of(options.recipe, job, grid, settings)
     except GridError as error:
-        raise CommandError(f"--grid {error}", USAGE) from error
+        words = "--sensitivity" if options.sensitivity else "--grid"
+        raise CommandError(f"{words} {error}", USAGE) from error
     return replace(plan, objectives=_objectives(options.pareto, settings)), issues
 
 
-def _modules(recipe: str, named: str) -> tuple[str, ...]:
+def _modules(options: Namespace, mode: str) -> tuple[str, ...]:
     """Return the modules with weights in a named record, else in that of a recipe.
 
-    Raises: CommandError without a record, FormatError, OSError
+    Raises: CommandError without a record, GridError, FormatError, OSError
     """
-    if named:
-        check_there(named)
-        return recorded_modules(Path(named))
-    path = Path(recipe)
+    if options.record:
+        check_there(options.record)
+        return recorded_modules(Path(options.record), mode, options.method)
+    path = Path(options.recipe)
     record = path if path.is_file() and sniff(path.read_bytes()) else path.with_name(RECORD)
     if not record.is_file():
         words = f"--sensitivity reads the modules from {RECORD} beside the recipe"
         raise CommandError(f"{words}, which is missing: compile it first", USAGE)
-    return recorded_modules(record)
+    return recorded_modules(record, mode, options.method)
 
 
 def _grid(texts: Sequence[str]) -> Grid:

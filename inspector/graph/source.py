@@ -10,7 +10,9 @@ from inspector.files.session import Session, SessionOptions
 from inspector.units import format_bytes
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
-_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|torch/(nn|_\w+|export))/")
+_TORCH = re.compile(r"(^|/)torch/(nn|_\w+|export|utils)/")
+# that a model calls, or that calls a package's model for the user
+_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|compiler/llm|torch/(nn|_\w+|export))/")
 _MAX_SOURCE_BYTES = 4 << 20
 
 
@@ -55,11 +57,15 @@ def frames(stack_trace: str) -> tuple[SourceFrame, ...]:
 def user_frame(stack_trace: str) -> SourceFrame | None:
     """Return the line of the model that created the node: the innermost frame outside of libraries.
 
-    A line inside torch is returned only if every frame is in a library.
+    Where every frame is in a library, as of a model of a package, it is the innermost one outside
+    of torch, and inside of it only without any.
     """
     found = frames(stack_trace)
-    own = [frame for frame in found if not _LIBRARY.search(frame.file.replace("\\", "/"))]
-    return own[-1] if own else (found[-1] if found else None)
+    for place in (_LIBRARY, _TORCH):
+        own = [frame for frame in found if not place.search(frame.file.replace("\\", "/"))]
+        if own:
+            return own[-1]
+    return found[-1] if found else None
 
 
 def find_file(recorded: str, options: SessionOptions) -> Path | None:

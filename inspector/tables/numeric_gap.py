@@ -31,6 +31,7 @@ from schema.objects.plural import plural
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades
 # odd, so that one bin is around zero; 256 cells a side are a readable heat map
+_NONE = "none"
 _BINS, _WORST, _WIDEST = 41, 12, 256
 _TONES = {
     "diverges": "bad",
@@ -212,7 +213,7 @@ def call_gap_table(runs: Sequence[RunGap]) -> Table:
                 _largest([row.total for row in known]),
                 _largest([row.own for row in known]),
                 None if last is None else _of(last.total, "snr_db"),
-                None if first is None else first.node or first.operator,
+                (first.node or first.operator) if first else _NONE if known else None,
                 None if first is None else first.module or None,
             )
         )
@@ -222,7 +223,7 @@ def call_gap_table(runs: Sequence[RunGap]) -> Table:
         RowField("max abs", Quantity.PLAIN, missing=""),
         RowField("own", Quantity.PLAIN, missing=""),
         RowField("SNR dB of output", Quantity.PLAIN, missing=""),
-        RowField("first divergence", mono=True, missing="none"),
+        RowField("first divergence", mono=True, missing="not compared"),
         RowField("module", mono=True, missing=""),
     )
     return row_table(fields, rows, "calls", keys=[run.call for run in runs])

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from inspector.graph.methods import computing_methods
 from inspector.graph.plan_graph import scalar_of
 from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
@@ -31,7 +32,7 @@ def chosen_method(file: ProgramFile, requested: str) -> str:
 
     Args:
         file: the program
-        requested: its name; empty for ``forward``, or for the only one
+        requested: its name; empty for ``forward``, or for the only one that takes inputs
 
     Raises: AnswerError listing the available methods
     """
@@ -41,9 +42,10 @@ def chosen_method(file: ProgramFile, requested: str) -> str:
         raise AnswerError(f"unknown method {requested!r}; available: {there}")
     if requested or "forward" in names:
         return requested or "forward"
-    if len(names) != 1:
-        raise AnswerError(f"no method selected; available: {there}")
-    return names[0]
+    found = computing_methods(file.plans)
+    if len(found) != 1:
+        raise AnswerError(f"no method selected; available: {', '.join(found) or 'none'}")
+    return found[0]
 
 
 def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:

@@ -6,7 +6,10 @@ available.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
+
+_WITH_OPTIONS = re.compile(r"[^=:]*(:\w+=[^=:]*)+")  # a value as 8da4w:group=32
 
 
 class AssignmentError(ValueError):
@@ -35,10 +38,18 @@ def split_pair(text: str, *, last: bool = False) -> tuple[str, str]:
 
     Args:
         text: to split
-        last: split at the last equals sign, not at the first
+        last: split at the last equals sign that is not one of the value's options, as that of
+            ``8da4w:group=32``; otherwise at the first
     """
-    at = text.rfind("=") if last else text.find("=")
+    at = _last_sign(text) if last else text.find("=")
     return (text, "") if at < 0 else (text[:at], text[at + 1 :])
+
+
+def _last_sign(text: str) -> int:
+    """Return the sign before the value of a text whose name may contain some, -1 for none."""
+    signs = [at for at, letter in enumerate(text) if letter == "="]
+    found = [at for at in signs if _WITH_OPTIONS.fullmatch(text, at + 1)]
+    return next(iter(found), signs[-1] if signs else -1)
 
 
 def parse_setting(text: str, form: str, names: Collection[str] = ()) -> tuple[str, str]:

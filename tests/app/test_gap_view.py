@@ -27,7 +27,15 @@ from inspector.numerics.report import EDGE, FLOAT, Row, RunGap
 from inspector.recipes.compile_job import NOT_QUANTIZED, CompileJob, Quantization, Source
 from inspector.recipes.recipe import Recipe
 from inspector.tables.layer_losses import layer_losses
-from inspector.tables.numeric_gap import FLOOR, MEASURES, gap_table, growth, summary, tensor_look
+from inspector.tables.numeric_gap import (
+    FLOOR,
+    MEASURES,
+    call_gap_table,
+    gap_table,
+    growth,
+    summary,
+    tensor_look,
+)
 from inspector.tables.selection import Selection, SelectionKind
 from tests.inspector.jobs_here import Here
 
@@ -210,6 +218,15 @@ def test_growth_is_in_decades_above_the_floor_and_misses_what_is_missing() -> No
     assert np.isnan(total[1])
     assert total[2] == pytest.approx(np.log10(0.5 / FLOOR))
     assert np.array_equal(own, total, equal_nan=True)
+
+
+def test_a_call_without_compared_values_has_not_been_found_without_divergence() -> None:
+    runs = [
+        RunGap("forward", 0, 0, at, "", "", (_row(0, error, diverges=bool(error)),))
+        for at, error in enumerate((None, 0.0, 0.5))
+    ]
+    table = call_gap_table(runs)
+    assert [str(table.text(row, 5)) for row in range(3)] == ["not compared", "none", "n0"]
 
 
 def test_table_and_summary_name_the_first_divergence() -> None:

@@ -93,6 +93,59 @@ def test_the_module_that_costs_most_comes_first_with_the_edit_that_leaves_it(
     assert [one["metrics"] for one in resumed] == [one["metrics"] for one in points]
 
 
+TWO_METHODS = """
+import torch
+from torch import nn
+
+
+class Tied(nn.Module):
+    # a table that is the last layer too, as of language models
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.deep = nn.Embedding(48, 32), nn.Linear(32, 32)
+        self.head = nn.Linear(32, 48, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, tokens):
+        x = self.deep(self.table(tokens))
+        return self.head(x @ x.transpose(-1, -2) @ x)
+
+
+def both():
+    torch.manual_seed(2)
+    model = Tied().eval()
+    short, long = torch.tensor([[3]]), torch.tensor([[3, 7, 1, 4]])
+    inputs = {"decode": short, "prefill": long}
+    return {name: torch.export.export(model, (one,)) for name, one in inputs.items()}
+"""
+
+
+def test_each_method_has_a_sensitivity_of_its_own_and_tied_layers_their_names(
+    tmp_path: Path,
+) -> None:
+    source, out = tmp_path / "model.py", tmp_path / "out"
+    source.write_text(TWO_METHODS)
+    words = ("--quantize", "8da4w:group=32", "--quantize-module", "head=none")
+    assert run("compile", f"{source}:both", *words, "-o", str(out)).code == 0
+    recipe = str(out / "recipe.json")
+
+    def swept(name: str, *more: str) -> list[list[str]]:
+        how = ("--sensitivity", "--workers", "1", "-o", str(tmp_path / name), *more)
+        answer = run("sweep", recipe, *how, "--format", "tsv")
+        assert answer.code == 0, answer.err
+        return [line.split("\t") for line in answer.out.splitlines()[1:]]
+
+    rows = swept("first")
+    alone = {row[0]: next(cell for cell in row if cell.startswith("--")) for row in rows[:-2]}
+    assert alone == {name: f"--quantize-module {name}=none" for name in ("deep", "head")}
+    other = swept("other", "--method", "prefill")
+    assert {row[1] for row in rows}.isdisjoint(row[1] for row in other[:-1])
+    found = run("sweep", recipe, "--sensitivity", "--method", "last", "-o", str(tmp_path / "x"))
+    assert found.code == 2
+    assert "unknown method 'last'; available: decode, prefill" in found.err
+
+
 def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "model.py"
     source.write_text(SOURCE)

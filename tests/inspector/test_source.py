@@ -40,6 +40,24 @@ def test_users_line_is_the_one_outside_of_libraries() -> None:
     assert frame.label == "zoo/models.py:18"
 
 
+def test_a_packages_model_has_the_line_of_its_module() -> None:
+    layers = [
+        ("/srv/compiler/llm/transformers_source.py", 7),
+        ("/env/site-packages/transformers/models/olmo/modeling_olmo.py", 93),
+        ("/env/site-packages/torch/nn/modules/linear.py", 5),
+    ]
+
+    def line_of(count: int) -> int:
+        lines = [
+            f'  File "{file}", line {line}, in forward\n    x' for file, line in layers[:count]
+        ]
+        found = user_frame("\n".join(lines))
+        assert found is not None
+        return found.line
+
+    assert [line_of(count) for count in (1, 2, 3)] == [7, 93, 93]
+
+
 def test_library_line_is_better_than_none() -> None:
     frame = user_frame('  File "site-packages/torch/nn/functional.py", line 3, in relu\n    x\n')
     assert frame is not None

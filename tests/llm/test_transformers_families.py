@@ -68,6 +68,12 @@ MANY = {
     "opt": {"ffn_dim": 64, "word_embed_proj_dim": 32},  # positions counted by a mask
     "biogpt": {},
     "falcon": {},  # one head of keys for all
+    "falcon+alibi": {"alibi": True, "multi_query": False},  # which takes distances from a mask
+    "bloom": {},
+    "xglm": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64},
+    "stablelm": {**PAIRS, "use_parallel_residual": True, "qk_layernorm": True},
+    "starcoder2": {**PAIRS, "sliding_window": 8},
+    "granite": {**PAIRS, "logits_scaling": 2.0, "attention_multiplier": 0.2},
     "mixtral": {**PAIRS, **EXPERTS},
     "deepseek_v3": LATENT,
     "gpt_neox_japanese": {},  # an empty tensor is concatenated
@@ -87,7 +93,8 @@ ALL = {**MANY, **ONE, **FIXED, "recurrent_gemma": RECURRENT, "mpt": {"d_model": 
 def _saved(folder: Path, kind: str) -> Any:
     transformers: Any = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    sizes = transformers.AutoConfig.for_model(kind, **{**SIZES, **ALL[kind]})
+    family = kind.partition("+")[0]
+    sizes = transformers.AutoConfig.for_model(family, **{**SIZES, **ALL[kind]})
     made = transformers.AutoModelForCausalLM.from_config(sizes, dtype=torch.float32).eval()
     made.save_pretrained(folder)
     return made
@@ -125,7 +132,7 @@ def test_tokens_are_those_without_a_cache(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "sentence"),
     [
-        ("recurrent_gemma", {"dynamic": False}, "its modules keep more than is in one"),
+        ("recurrent_gemma", {"dynamic": False}, "calls of one token each differ from one of all"),
         ("llama4_text", {}, "or with model.enable_dynamic_shape=false"),
         (
             "mamba",

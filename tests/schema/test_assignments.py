@@ -62,4 +62,10 @@ def test_other_texts_are_refused_in_one_sentence(
 def test_parts_of_a_pair_make_its_text(text: str, last: bool) -> None:
     name, value = split_pair(text, last=last)
     assert text in (name, f"{name}={value}")
-    assert "=" not in (value if last else name)
+    assert "=" not in (value.partition(":")[0] if last else name)
+
+
+@pytest.mark.parametrize("value", ["int8", "none", "8da4w:group=32", "4w:group=64:zeros=1", ""])
+@pytest.mark.parametrize("name", ["lm_head", "a.0.b", "aten::linear", "a=b", "aten.add.Tensor"])
+def test_options_belong_to_the_value(name: str, value: str) -> None:
+    assert split_pair(f"{name}={value}", last=True) == (name, value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspector.files.session import Session
+from inspector.graph.methods import default_method, session_methods
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.evaluate import EvalJob, EvalReference
 from inspector.jobs.executing import RunJob
@@ -61,8 +62,9 @@ def evaluation_job(
     Raises: EvalRequestError if a session has no program, or the reference is not known
     """
     how = how or RunJob("")
-    runs = tuple(variant_job(session, how) for session in sessions)
     method = how.method or evaluated_method(sessions[0])
+    how = replace(how, method=method)
+    runs = tuple(variant_job(session, how) for session in sessions)
     return EvalJob(
         distinct(names or [session.name for session in sessions]),
         runs,
@@ -113,8 +115,7 @@ def _libraries(session: Session) -> tuple[str, ...]:
 
 def evaluated_method(session: Session) -> str:
     """Return the method that is run if none is chosen."""
-    names = session.methods
-    return "forward" if "forward" in names or not names else names[0]
+    return default_method(session_methods(session))
 
 
 def workspace_name(key: str, session: Session) -> str:

@@ -52,7 +52,8 @@ def plan_of_request(request: SweepRequest) -> Plan:
     """
     job = read_recipe(request.recipe).recipe.job
     if request.record:
-        grid = sensitivity_grid(job, recorded_modules(Path(request.record)))
+        mode, method = job.quantising.mode, request.settings.method
+        grid = sensitivity_grid(job, recorded_modules(Path(request.record), mode, method))
     else:
         grid = grid_of_request(request)
     return plan_of(request.recipe, job, grid, request.settings)
@@ -76,7 +77,7 @@ def request_of_results(results: Results, workers: int = 0) -> SweepRequest:
     """Return the request that continues with a sweep, from its results alone."""
     nothing: Mapping[str, Any] = {}
     own = next((one.settings for one in results.points if one.settings), nothing)
-    names = ("runs", "gap", "inputs", "device", "data", "metric", "samples")
+    names = ("runs", "gap", "inputs", "device", "data", "metric", "samples", "method")
     settings = SweepSettings(**{name: own[name] for name in names if name in own})
     points = tuple(dict(one.changes) for one in results.points)
     return SweepRequest(results.recipe, {}, settings, workers, points)

@@ -71,6 +71,7 @@ def sweep_command(request: SweepRequest, target: str) -> str:
         ("data", how.data),
         ("metric", how.metric),
         ("samples", how.samples),
+        ("method", how.method),
         ("device", how.device),
         ("workers", request.workers),
         ("timeout", how.timeout),

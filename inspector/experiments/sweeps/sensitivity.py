@@ -10,7 +10,12 @@ from typing import Any
 from inspector.experiments.sweeps.grid import Grid, GridError
 from inspector.files.load import open_bytes
 from inspector.join.node_index import base_operator
-from inspector.recipes.compile_job import NOT_QUANTIZED, CompileJob, Quantization
+from inspector.recipes.compile_job import (
+    NOT_QUANTIZED,
+    WEIGHT_WORDS,
+    CompileJob,
+    Quantization,
+)
 from schema.etrecord import RecordFile, decode
 
 MODE, MODULES = "quantising.mode", "quantising.modules"
@@ -27,28 +32,43 @@ _WEIGHTED = (
     "rnn",
     "_native_multi",
 )
+_LINEAR = ("linear", "mm", "addmm")  # that modes of weights quantize
 _CLEARED = ("embedding", "operators", "nodes")
 
 
-def weighted_modules(record: RecordFile) -> tuple[str, ...]:
-    """Return the modules of a recorded program that compute with weights, in their order."""
+def weighted_modules(record: RecordFile, mode: str = "") -> tuple[str, ...]:
+    """Return the modules of a recorded program that compute with weights, in their order.
+
+    Args:
+        record: of the program
+        mode: of quantization; one of weights alone has linear layers only
+    """
+    operators = _LINEAR if mode in WEIGHT_WORDS else _WEIGHTED
     roles = record.roles
     members = [roles.exported] if roles.exported else list(roles.edge.values())
     found: dict[str, None] = {}
     for member in members:
         for node in record.graph(member).calls():
             name = base_operator(node.target).rpartition("::")[2]
-            if node.module_path and name.startswith(_WEIGHTED):
+            if node.module_path and name.startswith(operators):
                 found[node.module_path] = None
     return tuple(found)
 
 
-def recorded_modules(record: Path) -> tuple[str, ...]:
-    """Return the modules that an ETRecord computes with weights in, in their order.
+def recorded_modules(path: Path, mode: str = "", method: str = "") -> tuple[str, ...]:
+    """Return the modules that an ETRecord computes with weights in; see ``weighted_modules``.
 
-    Raises: FormatError, OSError
+    Args:
+        path: of the record
+        mode: of quantization
+        method: that is to be evaluated; empty for any
+
+    Raises: GridError for an unknown method; FormatError, OSError
     """
-    return weighted_modules(decode(open_bytes(str(record)), file=str(record)))
+    record = decode(open_bytes(str(path)), file=str(path))
+    if method and record.methods and method not in record.methods:
+        raise GridError(f"unknown method {method!r}; available: {', '.join(record.methods)}")
+    return weighted_modules(record, mode)
 
 
 def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:

@@ -21,6 +21,7 @@ from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import STATIC, PointResult, Status
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
+from inspector.graph.methods import session_methods
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, VALUES, RunJob
 from inspector.jobs.gap import GapJob
@@ -39,6 +40,7 @@ WARMUP = 3  # runs before those that are measured
 _POLL_SECONDS = 0.1
 GAP_METRIC = "gap.max_abs"
 EVALUATION = "eval"  # folder of an evaluation on a data set
+_EVALUATED = ("data", "metric", "samples", "method")  # settings that its results depend on
 _STATISTIC = "mean of the steady runs"  # earlier versions had a median with tracing
 RUN, NUMBERS = "run", "numbers"  # folders of runs: for their times, for their values
 THREADS = 1  # of each worker: points run side by side
@@ -78,6 +80,7 @@ class SweepSettings:
         data: data set that it is evaluated on, empty for none
         metric: of the user, on that data set
         samples: most samples of it
+        method: that is evaluated; empty for ``forward``, else the first that takes inputs
     """
 
     runs: int = 0
@@ -88,6 +91,7 @@ class SweepSettings:
     data: str = ""
     metric: str = ""
     samples: int | None = None
+    method: str = ""
 
     def content(self) -> dict[str, Any]:
         """Return what the results depend on, as a JSON object."""
@@ -98,12 +102,16 @@ class SweepSettings:
     def _evaluation(self) -> dict[str, Any]:
         if not self.data:
             return {}
-        return {"data": self.data, "metric": self.metric, "samples": self.samples}
+        own = {"data": self.data, "metric": self.metric, "samples": self.samples}
+        return {**own, **({"method": self.method} if self.method else {})}
 
     def evaluated_by(self, found: PointResult) -> bool:
         """Return whether a result has the requested evaluation."""
-        same = all(found.settings.get(name) == one for name, one in self._evaluation().items())
-        return same and (not self.data or any(name.startswith(EVAL) for name in found.metrics))
+        if not self.data:
+            return True
+        own = self._evaluation()
+        same = all(found.settings.get(name) == own.get(name) for name in _EVALUATED)
+        return same and any(name.startswith(EVAL) for name in found.metrics)
 
     def timed_by(self, found: PointResult) -> bool:
         """Return whether a result has the requested times."""
@@ -257,7 +265,7 @@ class PointTask:
     def _timed(self, session: Session) -> Generator[RunningPoint, Any, None]:
         found: list[RunTimes] = []
         self._begin("run")
-        for method in session.methods:
+        for method in session_methods(session):
             folder = self._folder / _named(RUN, method, session)
             job = RunJob(
                 **self._run_fields(session, method), runs=self._settings.runs, warmup=WARMUP
@@ -273,7 +281,7 @@ class PointTask:
 
     def _compared(self, session: Session) -> Generator[RunningPoint, Any, None]:
         reports: list[GapReport] = []
-        for method in session.methods:
+        for method in session_methods(session):
             folder = self._folder / _named(NUMBERS, method, session)
             self._begin("values")
             job = RunJob(
@@ -301,7 +309,8 @@ class PointTask:
         self._begin("eval")
         libraries = needed_libraries(self.point.job, session)
         request = EvalRequest(asked.data, asked.metric, asked.samples)
-        job = evaluation_job([session], request, RunJob("", threads=THREADS, libraries=libraries))
+        how = RunJob("", method=asked.method, threads=THREADS, libraries=libraries)
+        job = evaluation_job([session], request, how)
         worker = Worker(EXECUTES, threads=THREADS)
         running = JobRun(job, self._folder / EVALUATION, worker=worker)
         yield running
@@ -372,9 +381,8 @@ class PointError(Exception):
 
 def _named(folder: str, method: str, session: Session) -> str:
     """Return the name of a folder of runs; with the index of the method where there are several."""
-    if len(session.methods) == 1:
-        return folder
-    return f"{folder}-{session.methods.index(method)}"
+    methods = session_methods(session)
+    return folder if len(methods) == 1 else f"{folder}-{methods.index(method)}"
 
 
 def _paths(session: Session) -> list[str]:
