@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
+from compiler.emit.constants import TensorSegment
 from compiler.emit.program import EmittedProgram
 from inspector.cli.llm_export import compile_job
 from inspector.cli.llm_files import read_source
@@ -17,6 +20,21 @@ from inspector.worker.compile_job import compile_into
 from tests.llm.configs import CUSTOM, LENGTHS, SMALL
 
 pytestmark = pytest.mark.slow
+
+
+def test_constants_are_compared_without_a_copy_of_their_size() -> None:
+    first, same = (torch.arange(4 << 20, dtype=torch.float32) for _ in range(2))
+    other = same.clone()
+    other[3 << 20] += 1  # outside of what is sampled
+    segment = TensorSegment(16)
+    tracemalloc.start()
+    try:
+        entries = [segment.add(one) for one in (first, same, other)]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert entries == [1, 1, 2]
+    assert most < 4 << 20
 
 
 def test_a_program_is_written_without_a_copy_of_its_bytes(
