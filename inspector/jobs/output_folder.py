@@ -13,6 +13,7 @@ from pathlib import Path
 from schema.objects.atomic_file import usual_mode
 
 HIDDEN = ".etscope-"  # prefix of working folders
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FolderError(OSError):
@@ -144,6 +145,25 @@ def prepare_folder(target: Path, *, force: bool, owned: tuple[str, ...] = ()) ->
 def refused(target: Path, error: OSError) -> FolderError:
     """Return the error of a disk that refuses, as one sentence."""
     return FolderError(f"{target} cannot be written: {error.strerror or error}")
+
+
+def unwritten(path: Path, error: OSError, nbytes: int | None = None) -> str:
+    """Return why a file of a job could not be written: its name, its folder and what is lacking.
+
+    Args:
+        path: of the file, perhaps in a hidden folder
+        error: of the system
+        nbytes: size of the file, None where it is unknown
+    """
+    hidden = path.parent.name.startswith(HIDDEN)
+    place = path.parent.parent if hidden else path.parent
+    return f"{path.name} cannot be written in {place}: {disk_reason(error, nbytes)}"
+
+
+def disk_reason(error: OSError, nbytes: int | None = None) -> str:
+    """Return the message of the system, of a full disk with the bytes that it had no room for."""
+    words = error.strerror or str(error)
+    return words if error.errno not in _FULL or not nbytes else f"{words} for {nbytes:,} bytes"
 
 
 def _check_places(working: Path, target: Path) -> None:

@@ -70,7 +70,7 @@ def bundle_into(job: BundleJob, folder: Path, notify: Say) -> dict[str, Any]:
         try:
             (folder / MADE).write_bytes(data)
         except OSError as error:
-            raise NotWrittenError("the bundled program", error) from error
+            raise NotWrittenError(folder / MADE, error, len(data)) from error
     return _report(job, suites, len(data))
 
 

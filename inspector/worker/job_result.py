@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from compiler.pipeline.edge_manager import EdgeProgramManager, ExecutorchProgramManager
 from inspector.files.mapped import map_file
 from inspector.jobs.guard import GuardReport
+from inspector.jobs.output_folder import unwritten
 from inspector.memory.plan import plan_memory
 from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob, reported_options
 from inspector.recipes.float_program import FLOAT_PROGRAM
@@ -58,7 +59,7 @@ def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
     try:
         program.write_tensor_data_to_file(folder)
     except OSError as error:
-        raise _not_written("the files of constants", error) from error
+        raise _not_written(folder / "the files of constants", error) from error
 
 
 def write_record(
@@ -113,11 +114,11 @@ def save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     try:
         write_atomically(path, lambda stream: _ignore(write(stream)))
     except OSError as error:
-        raise _not_written(path.name, error) from error
+        raise _not_written(path, error) from error
 
 
-def _not_written(name: str, error: OSError) -> RecordNotWrittenError:
-    return RecordNotWrittenError(f"{name} cannot be written: {error.strerror or error}")
+def _not_written(path: Path, error: OSError) -> RecordNotWrittenError:
+    return RecordNotWrittenError(unwritten(path, error))
 
 
 def _ignore(_result: object) -> None:

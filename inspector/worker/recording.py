@@ -20,6 +20,7 @@ from inspector.jobs.executing import (
     VALUES,
     RunJob,
 )
+from inspector.jobs.output_folder import disk_reason, unwritten
 from runtime import DebugFilter, DebugLevel, EventTracer
 from runtime.tracing.sinks import ALIGNMENT, FileSink
 from schema import etdump
@@ -27,6 +28,7 @@ from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import DebugEvent
 
 _SPARE = 1 << 16  # bytes reserved for the files written last
+_LEAST_FIRST = ((INPUTS,), (VALUES, BUFFER), (TRACE,))  # what is given up for the report
 _TAIL = bytes(ALIGNMENT)  # zeros at the end, by which a debug buffer is known without its trace
 
 
@@ -34,14 +36,19 @@ class NotWrittenError(Exception):
     """A disk error.
 
     Attributes:
-        name: of the file
-        reason: message of the system
+        error: of the system
     """
 
-    def __init__(self, name: str, error: OSError) -> None:
-        self.name = name
-        self.reason = error.strerror or str(error)
-        super().__init__(f"{name} cannot be written: {self.reason}")
+    def __init__(self, path: Path, error: OSError, nbytes: int | None = None) -> None:
+        """Name the file.
+
+        Args:
+            path: of the file
+            error: of the system
+            nbytes: size of the file, None where it is unknown
+        """
+        self.error = error
+        super().__init__(unwritten(path, error, nbytes))
 
 
 class Recording:
@@ -68,7 +75,9 @@ class Recording:
         self._folder = folder
         self._buffer = folder / BUFFER
         self._inputs = b""
-        self._failure = ""
+        self._refused: OSError | None = None
+        self._cut = False  # the debug buffer
+        self._wanted: dict[str, int] = {}  # bytes of each file
         self.timed = EventTracer() if job.records_times else None
         self.values: EventTracer | None = None
         if not job.logs_values:
@@ -76,7 +85,7 @@ class Recording:
         try:
             self._sink = FileSink(self._buffer)
         except OSError as error:
-            raise NotWrittenError(BUFFER, error) from error
+            raise NotWrittenError(self._buffer, error) from error
         level = DebugLevel(DEBUG_LEVELS.index(job.debug_level))
         self.values = EventTracer(level, sink=self._sink, only=chosen)
 
@@ -106,6 +115,10 @@ class Recording:
 
         Raises: NotWrittenError if not even the outputs can be written
         """
+        state = self._write(outputs)
+        return state | {"failure": self._failure()}
+
+    def _write(self, outputs: Sequence[Any]) -> dict[str, Any]:
         files = {OUTPUTS: _saved(outputs)}
         timed = self.timed.trace() if self.timed is not None else etdump.dump(())
         if self.timed is not None:
@@ -113,23 +126,38 @@ class Recording:
         if self.values is None:
             return self._state(timed if self._all_written(files) else etdump.dump(()))
         self._sink.close()
-        reason = self._sink.failure.rpartition(": ")[2]
-        self._failure = f"{BUFFER} ends early: {reason}" if reason else ""
+        self._refused = self._sink.error
+        self._cut = self._refused is not None
+        self._wanted[BUFFER] = self._sink.size
+        if self._inputs:
+            self._wanted[INPUTS] = len(self._inputs)
         logged = self._left(files, self.values.trace())
         debug_bytes = self._end_with_zeros()
-        if self._inputs and not self._failure:
-            with contextlib.suppress(
-                NotWrittenError
-            ):  # all other files exist, and inputs can be passed again
+        if self._inputs and self._refused is None:
+            try:  # the last one: inputs can be passed again
                 _write(self._folder / INPUTS, self._inputs)
+            except NotWrittenError as error:
+                self._refused = error.error
+                (self._folder / INPUTS).unlink(missing_ok=True)
         return self._state(timed if self.timed is not None else logged, debug_bytes)
 
     def _state(self, dump: etdump.ETDump, debug_bytes: int = 0) -> dict[str, Any]:
         return {
             "events": sum(len(run.events) for run in dump.run_data),
             "debug_bytes": debug_bytes,
-            "failure": self._failure,
         }
+
+    def _failure(self) -> str:
+        """Return which files are missing or end early for lack of space, empty if none does."""
+        if self._refused is None:
+            return ""
+        lost = [name for name in self._wanted if not (self._folder / name).exists()]
+        cut = [BUFFER] if self._cut and BUFFER not in lost else []
+        found = [f"{name} ends early" for name in cut]
+        if lost:
+            found.append(f"{_listed(lost)} {'are' if len(lost) > 1 else 'is'} missing")
+        needed = sum(self._wanted[name] for name in (*lost, *cut))
+        return f"{', '.join(found)}: {disk_reason(self._refused, needed)}"
 
     def _all_written(self, files: Mapping[str, bytes]) -> bool:
         """Write files, else the outputs alone; return whether all were written.
@@ -142,7 +170,7 @@ class Recording:
             _write(self._folder / OUTPUTS, files[OUTPUTS])
             if len(files) == 1:
                 raise
-            self._failure = f"{error.name} is missing: {error.reason}"
+            self._refused = error.error
             return False
         return True
 
@@ -153,13 +181,13 @@ class Recording:
         without any trace.
         """
         requested = sum(map(len, files.values())) + len(etdump.encode(dump)) + _SPARE
-        if self._failure:
+        if self._refused is not None:
             dump = self._make_room(dump, requested)
         for room in (requested, self._buffer.stat().st_size):
             try:
                 self._put({**files, VALUES: etdump.encode(dump)})
             except NotWrittenError as error:
-                self._failure = f"{BUFFER} ends early: {error.reason}"
+                self._refused, self._cut = error.error, True
                 dump = self._make_room(dump, room)
             else:
                 return dump
@@ -168,6 +196,7 @@ class Recording:
 
     def _put(self, files: Mapping[str, bytes]) -> None:
         """Write all files or none but the outputs."""
+        self._wanted |= {name: len(data) for name, data in files.items()}
         try:
             for name, data in files.items():
                 _write(self._folder / name, data)
@@ -177,13 +206,21 @@ class Recording:
                     (self._folder / name).unlink(missing_ok=True)
             raise
 
-    def drop_traces(self, reason: str) -> dict[str, Any]:
-        """Remove the traces for lack of space; return the result."""
-        for name in (TRACE, VALUES):
-            (self._folder / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            self._buffer.unlink()
-        return {"events": 0, "debug_bytes": 0, "failure": f"{TRACE} is missing: {reason}"}
+    def make_room(self, error: NotWrittenError) -> dict[str, Any]:
+        """Remove the inputs, else the values, else the trace; return what changed of the state.
+
+        Raises: the error if nothing is left to remove
+        """
+        there = [name for name in _LEAST_FIRST if (self._folder / name[0]).exists()]
+        if not there:
+            raise error
+        for name in there[0]:
+            with contextlib.suppress(OSError):
+                (self._folder / name).unlink()
+        self._refused = error.error
+        kept = {} if BUFFER not in there[0] else {"debug_bytes": 0}
+        events = {"events": 0} if TRACE in there[0] or self.timed is None else {}
+        return {**kept, **events, "failure": self._failure()}
 
     def close(self) -> None:
         """Close the debug buffer's file."""
@@ -233,6 +270,11 @@ def _end(event: etdump.AnyEvent) -> int:
     )
 
 
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _saved(outputs: Sequence[Any]) -> bytes:
     stream = io.BytesIO()
     torch.save(list(outputs), stream)
@@ -243,4 +285,4 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise NotWrittenError(path.name, error) from error
+        raise NotWrittenError(path, error, len(data)) from error

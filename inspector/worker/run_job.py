@@ -122,7 +122,7 @@ def run_into(job: RunJob, task: Task) -> dict[str, Any]:
 
 
 def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
-    folder, notify = task.folder, task.notify
+    notify = task.notify
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     program, method = _loaded(job, recording, measured, notify)
@@ -156,13 +156,21 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
         report |= {"trace": {"recorded": job.traced, **trace}, "sizes": _sizes(program, method)}
         crowded = oversubscribed(torch.get_num_threads(), usable_cores(), busy)
         report["warnings"] = [*stopped, *filter(None, [crowded])]
+        return _written_with_room(report, task.folder, recording)
+
+
+def _written_with_room(
+    report: dict[str, Any], folder: Path, recording: Recording
+) -> dict[str, Any]:
+    """Write the report; on a full disk other files make room for it, the outputs excepted.
+
+    Raises: NotWrittenError
+    """
+    while True:
         try:
             return _written(report, folder)
         except NotWrittenError as error:
-            if not job.traced:
-                raise
-            report["trace"] |= recording.drop_traces(error.reason)
-            return _written(report, folder)
+            report["trace"] |= recording.make_room(error)
 
 
 def _first(job: RunJob, program: Program, runner: _Runner, tracer: EventTracer | None) -> float:
@@ -214,7 +222,7 @@ def _run_sequence(
         report |= {"inputs": calls[-1]["inputs"], "calls": calls, "state": state}
         report["trace"] = {"recorded": job.traced, **trace}
         report["warnings"] = notes
-        return _written(report, task.folder)
+        return _written_with_room(report, task.folder, recording)
 
 
 def _own(value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
@@ -395,5 +403,6 @@ def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
     try:
         (folder / REPORT).write_text(text, "utf-8")
     except OSError as error:
-        raise NotWrittenError(REPORT, error) from error
+        (folder / REPORT).unlink(missing_ok=True)  # no part of it stays
+        raise NotWrittenError(folder / REPORT, error, len(text)) from error
     return report

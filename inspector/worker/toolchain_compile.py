@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from compiler.named import UnknownNameError, parse_named
 from compiler.partition.named_partitioners import PartitionerNameError, parse_partitioner
+from inspector.jobs.output_folder import unwritten
 from inspector.recipes.compile_job import (
     EXECUTORCH,
     PROGRAM,
@@ -264,7 +265,7 @@ def _record(
                 }
                 _add(archive, origins_member.MEMBER, origins_member.encode_origins(known).decode())
     except OSError as error:
-        raise _not_written(RECORD, error) from error
+        raise _not_written(folder / RECORD, error) from error
 
 
 def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
@@ -275,11 +276,11 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise _not_written(path.name, error) from error
+        raise _not_written(path, error) from error
 
 
-def _not_written(name: str, error: OSError) -> ToolchainError:
-    return ToolchainError(f"{name} cannot be written: {error.strerror or error}")
+def _not_written(path: Path, error: OSError) -> ToolchainError:
+    return ToolchainError(unwritten(path, error))
 
 
 def _report(

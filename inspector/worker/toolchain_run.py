@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from inspector.jobs.executing import (
     VALUES,
     RunJob,
 )
+from inspector.jobs.output_folder import unwritten
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
@@ -176,19 +178,17 @@ def _save(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise _not_written(path.name, error) from error
+        raise _not_written(path, error, len(data)) from error
 
 
 def _save_values(path: Path, values: list[Any]) -> None:
-    try:
-        with path.open("wb") as stream:
-            torch.save(values, stream)
-    except (OSError, RuntimeError) as error:
-        raise _not_written(path.name, error) from error
+    stream = io.BytesIO()  # torch tells of a full disk without its name
+    torch.save(values, stream)
+    _save(path, stream.getvalue())
 
 
-def _not_written(name: str, error: Exception) -> ToolchainError:
-    return ToolchainError(f"{name} cannot be written: {getattr(error, 'strerror', '') or error}")
+def _not_written(path: Path, error: OSError, nbytes: int | None = None) -> ToolchainError:
+    return ToolchainError(unwritten(path, error, nbytes))
 
 
 def _data(job: RunJob) -> str:
@@ -367,5 +367,5 @@ def report_written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
     try:
         (folder / REPORT).write_text(text, "utf-8")
     except OSError as error:
-        raise _not_written(REPORT, error) from error
+        raise _not_written(folder / REPORT, error, len(text)) from error
     return report

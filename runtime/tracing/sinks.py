@@ -65,10 +65,15 @@ class FileSink:
 
     Args:
         path: the file, which is replaced
+
+    Attributes:
+        failure: why bytes could not be stored, empty while all were
+        error: of the system then
     """
 
     def __init__(self, path: str | Path) -> None:
         self.failure = ""
+        self.error: OSError | None = None
         self.path = Path(path)
         self._file: IO[bytes] = self.path.open("wb")
         self._size = 0
@@ -85,7 +90,7 @@ class FileSink:
             self._file.write(bytes(at - self._size))
             self._file.write(data)
         except OSError as error:
-            self.failure = f"logged tensors could not be written to {self.path}: {error.strerror}"
+            self._refused(error)
             return None
         self._size = at + len(data)
         return at
@@ -100,7 +105,11 @@ class FileSink:
         try:
             self._file.close()
         except OSError as error:
-            self.failure = f"logged tensors could not be written to {self.path}: {error.strerror}"
+            self._refused(error)
+
+    def _refused(self, error: OSError) -> None:
+        self.error = error
+        self.failure = f"logged tensors could not be written to {self.path}: {error.strerror}"
 
     def save(self, path: Path) -> None:
         """Write all bytes to a file, unless the sink already writes to it."""

@@ -149,7 +149,8 @@ def test_full_disk_is_named_and_what_was_there_stays(server: CompileServer, tmp_
     try:
         changed = replace(GOOD, rules=Rules(min_nodes=2))
         outcome = server.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
-        assert outcome.sentence == "model.pte cannot be written: File too large"
+        words = f"model.pte cannot be written in {tmp_path / 'out'}: File too large"
+        assert outcome.sentence == words
     finally:
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (soft, hard))
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -302,7 +302,7 @@ def test_disk_that_is_full_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert outcome.ended is Ended.FAILED
-    assert outcome.sentence == "model.pte cannot be written: File too large"
+    assert outcome.sentence == f"model.pte cannot be written in {tmp_path}: File too large"
     assert_untouched(tmp_path / "out")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -168,7 +169,9 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
             values.run(inputs)
         if values.has_trace():
             failure = _written(values, folder / "values.etdp", folder / "values.debug")
-            recorded = not failure
+            recorded = recorded or not failure
+    elif asked["debug_bytes"] and failure:
+        failure += "; values.etdp and values.debug are not written either"
     return {
         "load_ms": loaded.load_ms,
         "init_ms": loaded.init_ms,
@@ -217,7 +220,7 @@ def _measured(
         return _Runs()
     with timed_stage(notify, "run", str(asked["method"])), _phase(phases, "first_run"):
         first_ms, outputs = loaded.run(inputs)
-    torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
+    _save([_plain(value) for value in outputs()], folder / "outputs.pt")
     if not asked["timed"]:
         return _Runs(first_ms)
     waiting = [phases]
@@ -247,6 +250,19 @@ def _measured(
     return _Runs(first_ms, passes, not failure, failure)
 
 
+def _save(values: list[Any], path: Path) -> None:
+    """Write values; torch itself tells of a full disk without saying so.
+
+    Raises: OSError that names the file
+    """
+    stream = io.BytesIO()
+    torch.save(values, stream)
+    try:
+        path.write_bytes(stream.getvalue())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path.name) from error
+
+
 def _written(loaded: _Loaded, trace: Path, buffer: Path | None) -> str:
     """Write a trace; return why it could not be, empty when it was. The outputs are there."""
     try:
@@ -255,7 +271,9 @@ def _written(loaded: _Loaded, trace: Path, buffer: Path | None) -> str:
         for path in filter(None, (trace, buffer)):
             path.unlink(missing_ok=True)
         words = str(error).replace(f"{trace.parent}/", "").splitlines()
-        return words[0] if words else type(error).__name__
+        lost = " and ".join(path.name for path in (trace, buffer) if path is not None)
+        are = "is" if buffer is None else "are"
+        return f"{lost} {are} missing: {words[0] if words else type(error).__name__}"
     return ""
 
 
