@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep
 _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none created at run time
 
 
@@ -68,7 +70,7 @@ def source_line(node: torch.fx.Node) -> str:
     if not trace and node.op == "placeholder":
         trace = next(filter(None, (user.meta.get("stack_trace") for user in node.users)), "")
     frames = _FRAME.findall(str(trace or ""))
-    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    own = [frame for frame in frames if not frame[0].startswith(_torch_folder())]
     return ":".join((own or frames)[-1]) if frames else ""
 
 
@@ -76,3 +78,9 @@ def at(node: torch.fx.Node) -> str:
     """Return ``node NAME (file:line)`` for a message."""
     line = source_line(node)
     return f"node {node.name} ({line})" if line else f"node {node.name}"
+
+
+@cache
+def _torch_folder() -> str:
+    found = importlib.util.find_spec("torch")
+    return os.path.dirname(str(found.origin)) + os.sep if found is not None else ""

@@ -12,12 +12,10 @@ from torch.export import Dim, ExportedProgram
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.frontend import ExportError, export
 from compiler.interface.external_weights import mark_behind, mark_weights
-from compiler.llm.compat.backends import enabled_partitioners
 from compiler.llm.config import (
     LlmConfig,
     LlmConfigError,
     MethodConfig,
-    QuantizationConfig,
     adapters_of,
     metadata_of,
 )
@@ -25,6 +23,13 @@ from compiler.llm.decoder import DecoderSizes
 from compiler.llm.lora import is_adapter
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.recipe_words import (
+    in_files,
+    linear_word,
+    partitioners_of,
+    shares_state,
+    table_word,
+)
 from compiler.llm.size_checks import FamilyError
 from compiler.llm.transformers_source import TransformersDecoder
 from compiler.llm.transformers_state import one_line
@@ -180,34 +185,6 @@ def quantized_programs(
         return dict(programs)
     how = WeightModes(linear_word(given) or NONE, table, given.modules)
     return {name: quantize_weights(one, how) for name, one in programs.items()}
-
-
-def linear_word(given: QuantizationConfig) -> str:
-    """Return the word of ``qmode`` with its group, empty without one."""
-    word = given.qmode or ""
-    return f"{word}:group={given.group_size}" if word and given.group_size else word
-
-
-def table_word(given: QuantizationConfig) -> str:
-    """Return the word of ``embedding_quantize``, which is ``BITS,GROUP``; empty without one."""
-    bits, _, group = (given.embedding_quantize or "").partition(",")
-    return f"{bits}:group={group}" if bits and group not in ("", "0") else bits
-
-
-def partitioners_of(config: LlmConfig) -> tuple[str, ...]:
-    """Return the partitioners of a configuration by name."""
-    return enabled_partitioners(config.backend)
-
-
-def shares_state(config: LlmConfig) -> bool:
-    """Return whether the methods of a configuration share buffers, as several with a cache do."""
-    several = len(config.multimethod.methods) > 1
-    return config.multimethod.share_mutable_buffers or (several and config.model.use_kv_cache)
-
-
-def in_files(config: LlmConfig) -> bool:
-    """Return whether weights are stored beside the program."""
-    return bool(config.export.foundation_weights_file or config.export.lora_weights_file)
 
 
 def mark_files(

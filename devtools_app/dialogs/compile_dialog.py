@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -16,6 +19,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.dialog_room import fit_dialog
 from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.dialogs.recipe_fields import RecipeFields
+from devtools_app.jobs.computed import Computed
 from devtools_app.jobs.field_names import FieldNamesKnown
 from devtools_app.state.compile_form import FOLDER, CompileForm, proposed_folder
 from devtools_app.viewmodels.recipe_form import with_value
@@ -23,7 +27,11 @@ from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.text_label import breakable
+from inspector.jobs.llm_recipe import asked_recipe
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.python_file import functions_of
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.source import Source, SourceKind
 
 _SIZE = (680, 760)
 
@@ -45,6 +53,9 @@ class CompileDialog(QDialog):
         self._paths = paths
         self._job = form.job
         self._begun = False  # the user has entered something
+        self._configuration = ""  # what is wrong with that of a language model
+        self._configured: Computed[CompileJob | str] = Computed("configuration", self)
+        self._configured.ready.connect(lambda _key: self._configuration_read())
         self._proposed = proposed_folder(form.job.source.path)
         self.setWindowTitle("Compile")
         self.setAccessibleName("Compile")
@@ -90,8 +101,9 @@ class CompileDialog(QDialog):
         return CompileForm(self._job, self._folder.text().strip(), self._replace.isChecked())
 
     def shut_down(self) -> None:
-        """Stop collecting names."""
+        """Stop collecting names, and reading a configuration."""
         self._names.close()
+        self._configured.close()
 
     def show_problem(self, sentence: str) -> None:
         """Show why it cannot be started."""
@@ -130,6 +142,8 @@ class CompileDialog(QDialog):
         if path == "source.path":
             self._choose_function()
             self._propose_folder()
+        if path.startswith("source."):
+            self._take_configuration()
         self.fields.show_job(self._job)
         self._changed()
 
@@ -148,6 +162,24 @@ class CompileDialog(QDialog):
             self._job = with_value(self._job, "source.function", names[0])
             self.fields.show_job(self._job)
 
+    def _take_configuration(self) -> None:
+        """Fill the fields with what the configuration of a language model asks for."""
+        self._configuration = ""
+        source = self._job.source
+        if source.kind is not SourceKind.LLM or not os.path.isfile(source.path):
+            return
+        key = (str(source), os.stat(source.path).st_mtime_ns)
+        found = self._configured.ask(key, lambda _token: _asked(source))
+        if isinstance(found, CompileJob):
+            self._job = replace(found, source=source)
+            self.fields.show_job(self._job)
+        else:
+            self._configuration = found or "The configuration is being read."
+
+    def _configuration_read(self) -> None:
+        self._take_configuration()
+        self._changed()
+
     def _offer(self) -> None:
         self.fields.offer(self._names.known)
 
@@ -156,6 +188,8 @@ class CompileDialog(QDialog):
         self._names.ask(self._job, self.fields.touched)
         self._runs.show_files(form.runs())
         problems = form.problems()
+        if self._configuration:
+            problems.setdefault(_place_of(form.job.source), self._configuration)
         self.fields.show_problems(problems)
         self._ok.setEnabled(not problems)
         folder = problems.get(FOLDER, "") if self._job.source.path else ""
@@ -170,5 +204,18 @@ class CompileDialog(QDialog):
             self._folder.setText(folder)
 
     def _accept(self) -> None:
-        if not self.form().problem():
+        if not self._configuration and not self.form().problem():
             self.submitted.emit(self.form())
+
+
+def _asked(source: Source) -> CompileJob | str:
+    """Return the recipe that a configuration asks for, or what is wrong with it."""
+    try:
+        return asked_recipe(source)
+    except RecipeError as error:
+        return str(error)
+
+
+def _place_of(source: Source) -> str:
+    """Return the field of what is wrong with a configuration: its settings where there are any."""
+    return "source.function" if source.function else "source.path"

@@ -17,7 +17,7 @@ IN_FILE = "From a Python file…"
 _INPUTS, _FOLDER = "A file of inputs…", "A folder of tensors…"
 _PYTHON, _TENSORS, _ALL = "Python (*.py)", "Tensors (*.pt *.npy)", "All (*)"
 _FILTERS = {
-    "source.path": "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)",
+    "source.path": "Sources of programs (*.py *.pt2 *.etrecord *.yaml *.yml);;All (*)",
     "libraries": LIBRARY_FILES,
 }
 

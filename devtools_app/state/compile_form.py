@@ -101,7 +101,8 @@ class CompileForm:
         elif not found.mode:
             found = Quantization()
         found = replace(found, calibration=_absolute(found.calibration))
-        function = job.source.function if self.is_python else ""
+        named = job.source.kind in (SourceKind.PYTHON, SourceKind.LLM)  # a function, or settings
+        function = job.source.function if named else ""
         return replace(
             job,
             source=Source(_absolute(job.source.path), function),

@@ -21,18 +21,17 @@ from inspector.graph.delegation import analyse_delegation
 from inspector.jobs.guard import AUTO
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import EMBEDDING_WORDS, WEIGHT_WORDS, CompileJob, Quantization
-from inspector.recipes.source import Source
+from inspector.recipes.recipe import RecipeError
 from inspector.render.export_page import make_export_page
 from inspector.tables.delegation import delegate_table
+from inspector.toolchain.llm_recipe import llm_recipe
 from schema.objects.atomic_file import write_atomically
 
 if TYPE_CHECKING:
-    from compiler.llm.config import DebugConfig, LlmConfig, QuantizationConfig
+    from compiler.llm.config import DebugConfig
 
 PAGE = "export.html"
 MEMORY = "memory_profile.json"
-_DYNAMIC = "dynamic"
 
 
 def run(options: Namespace) -> Answer:
@@ -52,7 +51,10 @@ def run(options: Namespace) -> Answer:
     page = page_path(config.debug, Path(options.folder))
     if page is not None and config.debug.profile_path and not page.parent.is_dir():
         raise CommandError(f"debug.profile_path: {page.parent}: folder not found", USAGE)
-    job = compile_job(source, config)
+    try:
+        job = llm_recipe(source, config)
+    except RecipeError as error:
+        raise CommandError(str(error), USAGE) from error
     check_recipe(job)
     try:
         running = JobRun(
@@ -98,42 +100,3 @@ def _with_page(answer: Answer, path: Path, folder: Path) -> Answer:
     entries = [one for one in analyse_delegation(session) if one.method in methods]
     tables = (*answer.tables, *(shown(delegate_table(one)) for one in entries))
     return replace(answer, lines=[*answer.lines, f"report: {path}"], tables=tables)
-
-
-def compile_job(source: Source, config: LlmConfig) -> CompileJob:
-    """Return the compile of a configuration: its groups as fields of a recipe.
-
-    Raises: CommandError for a quantization that is not available
-    """
-    from compiler.llm.export import in_files, partitioners_of, shares_state
-
-    settings = ["do_quant_fusion_and_const_prop=true"]
-    settings += ["emit_mutable_buffer_names=true"] if config.model.use_kv_cache else []
-    settings += ["share_mutable_buffers=true"] if shares_state(config) else []
-    return CompileJob(
-        Source(str(Path(source.path).absolute()), source.function),
-        partitioners=partitioners_of(config),
-        quantising=_quantization(config.quantization),
-        external_constants=in_files(config),
-        backend_config=tuple(settings),
-    )
-
-
-def _quantization(given: QuantizationConfig) -> Quantization:
-    from compiler.llm.export import linear_word, table_word
-
-    mode, table = linear_word(given), table_word(given)
-    if given.pt2e_quantize is not None:
-        if mode or not given.pt2e_quantize.endswith(f"_{_DYNAMIC}"):
-            known = "a backend's dynamic quantization, without qmode"
-            words = f"{given.pt2e_quantize} is not available; expected {known}"
-            raise CommandError(f"quantization.pt2e_quantize: {words}", USAGE)
-        mode = _DYNAMIC
-    elif mode and mode not in WEIGHT_WORDS:
-        words = f"unknown {mode!r}; available: {', '.join(WEIGHT_WORDS)}"
-        raise CommandError(f"quantization.qmode: {words}", USAGE)
-    if table and table not in EMBEDDING_WORDS:
-        words = f"expected BITS,GROUP, such as 4,32, found {given.embedding_quantize!r}"
-        raise CommandError(f"quantization.embedding_quantize: {words}", USAGE)
-    modules = tuple(f"{path}={word}" for path, word in given.modules.items())
-    return Quantization(mode or ("none" if modules else ""), modules=modules, embedding=table)

@@ -11,7 +11,9 @@ from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.recipes.compile_job import PROGRAM
 from inspector.recipes.llm_source import llm_job
+from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import LLM_SUFFIXES, Source
+from inspector.toolchain.llm_recipe import read_llm_config
 
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig
@@ -77,11 +79,9 @@ def read_source(source: Source) -> LlmConfig:
 
     Raises: CommandError, OSError
     """
-    from compiler.llm.config import LlmConfigError, read_config, split_settings
-
     try:
-        return read_config(source.path, split_settings(source.function))
-    except LlmConfigError as error:
+        return read_llm_config(source)
+    except RecipeError as error:
         raise CommandError(str(error), USAGE) from error
 
 

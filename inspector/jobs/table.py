@@ -210,6 +210,14 @@ JOBS: tuple[JobKind, ...] = (
         result="inspector.jobs.backend_plan:BackendPlan",
     ),
     JobKind(
+        "llm_recipe",
+        "reading a configuration",
+        "inspector.jobs.llm_recipe:LlmRecipeJob",
+        "inspector.worker.llm_recipe:work",
+        COMPILES,
+        result="inspector.recipes.compile_job:CompileJob",
+    ),
+    JobKind(
         "backend_card",
         "reading the tables of a backend",
         "inspector.jobs.backend_plan:BackendCardJob",

@@ -33,7 +33,7 @@ class Source:
         "a Python file, a .pt2 file, an ETRecord, or the .yaml file of a language model",
         metavar="FILE",
         label="file",
-        empty="model.py, model.pt2 or model.etrecord",
+        empty="model.py, .pt2, .etrecord or llm.yaml",
         group=SOURCE,
         names=FieldNames.FILE,
     )

@@ -12,10 +12,10 @@ import yaml
 
 from compiler.emit.constants import TensorSegment
 from compiler.emit.program import EmittedProgram
-from inspector.cli.llm_export import compile_job
 from inspector.cli.llm_files import read_source
 from inspector.recipes.compile_job import PROGRAM
 from inspector.recipes.source import Source
+from inspector.toolchain.llm_recipe import llm_recipe
 from inspector.worker.compile_job import compile_into
 from tests.llm.configs import CUSTOM, LENGTHS, SMALL
 
@@ -64,7 +64,7 @@ def test_a_program_is_written_without_a_copy_of_its_bytes(
 
     monkeypatch.setattr(EmittedProgram, "buffer", property(whole))
     monkeypatch.setattr(Path, "read_bytes", noted)
-    report = compile_into(compile_job(source, read_source(source)), out, lambda *_, **__: None)
+    report = compile_into(llm_recipe(source, read_source(source)), out, lambda *_, **__: None)
     assert joined == []
     assert report["memory"]["forward"]["planned_bytes"] > 0
     assert (out / PROGRAM).stat().st_size > 10_000
