@@ -16,6 +16,7 @@ from inspector.jobs.output_folder import FolderError, Scratch, prepare_folder
 from inspector.jobs.process import Worker
 from inspector.jobs.supervisor import Setup
 from inspector.jobs.table import JobKind, Writes, kind_of
+from inspector.units import format_estimate
 from schema.objects.codec import ContentError, to_json
 
 _SLICE_SECONDS = 0.1  # a cancel from another thread is noticed after at most that
@@ -117,6 +118,7 @@ class JobRun:
         self.kind = kind_of(job)
         self.started = time.monotonic()
         self.result: Any = None
+        self._timeout = timeout
         self._until = None if timeout is None else self.started + timeout
         self._lock = threading.RLock()
         self._outcome: Outcome | None = None
@@ -253,6 +255,10 @@ class JobRun:
         """Handle the end of the worker: the end of the job, unless another worker continues."""
         if self._outcome is not None:
             return
+        if found.ended is Ended.TIMED_OUT and self._timeout is not None:
+            words = Ended.TIMED_OUT.value
+            limit = f"{words} after {format_estimate(self._timeout)}"
+            found = replace(found, sentence=found.sentence.replace(words, limit, 1))
         try:
             ended = self._supervisor.ended(found, cancelled=self._cancelled)
         except FolderError as error:

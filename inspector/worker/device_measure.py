@@ -71,6 +71,7 @@ def measure_on_device(job: MeasureJob, notify: Say, stopped: Stopped = never) ->
 
     def waiting(sentence: str) -> None:
         notify("warning", text=sentence, file="", line=0)
+        notify("stage", stage=f"wait for {device.name}", method="")
 
     with locked(device, waiting), tempfile.TemporaryDirectory() as folder:
         with timed_stage(notify, "connect"):

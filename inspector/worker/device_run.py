@@ -117,6 +117,7 @@ def work(job: RunJob, task: Task) -> dict[str, Any]:
 
     def waiting(sentence: str) -> None:
         task.notify("warning", text=sentence, file="", line=0)
+        task.notify("stage", stage=f"wait for {device.name}", method="")
 
     with locked(device, waiting):
         return _run(job, device, task)

@@ -337,3 +337,20 @@ def test_sessions_of_two_devices_have_ratios_by_operator(tmp_path: Path) -> None
     ratios = [row["values"][-1] for row in table["rows"]]
     assert ratios == pytest.approx([1000] * len(ratios))
     assert "ratios by operator" in run("compare", *folders, "--no-gap").out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_run_that_waits_for_a_device_says_so_and_for_how_long(tmp_path: Path) -> None:
+    """The time limit holds while another job has the device, and nothing is left behind."""
+    device = here(tmp_path, f"{script(tmp_path, 'exit 1')} {{output}}")
+    program = DATA / "corpus/v1.5.1/mm_portable/model.pte"
+    with locked(device, print):
+        options = ("-o", tmp_path / "out", "--device", "here", "--no-trace", "--timeout", "4")
+        answer = run("run", program, *options)
+    assert answer.code == 4
+    waiting, ended = answer.err.splitlines()[-2:]
+    assert "another job uses here (process " in waiting
+    assert ended == "etscope: stopped: timed out after 4.0 s in stage wait for here"
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".etscope-*"))
