@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devtools_app.jobs.follower import JobFollower
 from devtools_app.state.run_form import evaluation_folder
 from devtools_app.state.state import OpenSession, State
-from devtools_app.state.trusted_code import agree, is_agreed
+from devtools_app.state.trusted_code import agree, untrusted_source
 from inspector.experiments.evaluate.request import (
     EvalRequest,
     EvalRequestError,
@@ -31,9 +31,7 @@ class PreparedEvaluation:
     @property
     def untrusted(self) -> str:
         """Return the source of the float program if its code is not trusted yet, or empty."""
-        source = self.job.reference.source
-        runs = source is not None and source.kind is SourceKind.PYTHON
-        return "" if source is None or not runs or is_agreed(source.path) else str(source)
+        return untrusted_source(self.job.reference.source)
 
     def start(self, runner: JobFollower) -> str:
         """Trust the code of the job and start it; return one sentence if it cannot be started."""

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import OpenSession
-from devtools_app.state.trusted_code import is_agreed
+from devtools_app.state.trusted_code import untrusted_source
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.compare.output_errors import OutputErrors
@@ -114,8 +114,7 @@ class OutputErrorRuns(QObject):
         key = session_keys(shown)
         if key in self._known or self.runs_for(shown):
             return
-        source = job.reference.source
-        if source is not None and source.function and not is_agreed(source.path):
+        if source := untrusted_source(job.reference.source):
             words = f"the float program is that of {source}, whose code is not trusted yet"
             self._put(key, OutputErrors("", notes=(f"{NOT_COMPUTED}: {words}; Evaluate runs it",)))
             self.follower.changed.emit()

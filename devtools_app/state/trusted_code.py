@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.recipes.compile_job import CompileJob
+    from inspector.recipes.source import Source
 
 _OURS = Path(__file__).resolve().parents[1]
 _agreed: set[str] = set()
@@ -31,3 +32,14 @@ def untrusted_code(job: CompileJob) -> tuple[str, ...]:
     from inspector.recipes.compile_job import code_files
 
     return tuple(path for path in code_files(job) if not is_agreed(path))
+
+
+def untrusted_source(source: Source | None) -> str:
+    """Return a source whose code a run of its program would run, unless it is trusted, or empty.
+
+    Programs in files are data: only a function of a Python file is code.
+    """
+    from inspector.recipes.source import SourceKind
+
+    runs = source is not None and source.kind is SourceKind.PYTHON
+    return str(source) if source is not None and runs and not is_agreed(source.path) else ""

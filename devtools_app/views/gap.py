@@ -201,10 +201,11 @@ class GapPane(PanelActions, Pane):
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _offer_references(self, session: Session) -> None:
-        """Offer the recorded graphs of a session to compare with."""
+        """Offer the recorded graphs of a session to compare with; those kept for FLOAT are it."""
         record = session.record
         extra = record.roles.extra if record is not None else ()
-        choices = [*_REFERENCES, *((name, name) for name in extra)]
+        others = [name for name in extra if not name.startswith(f"{FLOAT}/")]
+        choices = [*_REFERENCES, *((name, name) for name in others)]
         known = [key for _, key in choices]
         chosen = self._reference = self.state.gap_reference
         self.references.show_choices(choices, chosen if chosen in known else EDGE)

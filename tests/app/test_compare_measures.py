@@ -8,12 +8,14 @@ from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.measuring import OutputErrorRuns, session_keys
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.transitions import add_session, close_session
+from devtools_app.state.trusted_code import untrusted_source
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.views import compare
 from devtools_app.views.compare import ComparePane
 from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob
 from inspector.jobs.measure import Measurement
+from inspector.recipes.source import Source
 from tests.app.compare_panes import CORPUS, compare_pane, open_recorded
 from tests.app.conftest import start_errors
 from tests.inspector.jobs_here import Here, Scripted
@@ -98,6 +100,21 @@ def test_errors_of_outputs_are_computed_unasked_and_end_with_the_comparison(
     open_recorded(window, NAMES[1])
     window.store.update(compared=("A", "C"))
     qtbot.waitUntil(lambda: "equal within rounding" in pane.headline.text(), timeout=20_000)
+
+
+@pytest.mark.parametrize(
+    ("source", "trusted"),
+    [
+        (Source("/far/model.etrecord", "float"), True),  # kept in the record that was quantized
+        (Source("/far/model.pt2"), True),
+        (Source("/far/model.yaml", "model.use_kv_cache=true"), True),
+        (Source("/far/model.py", "build"), False),
+    ],
+    ids=str,
+)
+def test_only_code_of_python_files_has_to_be_trusted(source: Source, trusted: bool) -> None:
+    assert untrusted_source(source) == ("" if trusted else "/far/model.py:build")
+    assert untrusted_source(None) == ""
 
 
 def test_errors_that_are_being_computed_are_never_called_not_computed(
