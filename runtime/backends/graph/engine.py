@@ -50,12 +50,13 @@ class GraphEngine:
         self._partition = partition
         self._labels = [inner_label(block, node.name) for node in self.graph.nodes]
         self._tracer = _UNTRACED  # of the call around, for a block
+        operations = _operations(self.graph, table, partition)  # the first that is refused
         self._dtypes = [dtype_of_value(one, table, partition) for one in self.graph.values.values()]
         self._fixed: list[Any] = first_registers(payload, table, partition)
-        operations = _operations(self.graph, table, partition)
         written = {name for node in self.graph.nodes for name in node.outputs}
         constants = {name for name, value in self.graph.values.items() if value.constant}
-        self._state = [(self.places[name], self.places[name]) for name in written & constants]
+        again = self._written_again(table)
+        self._state = [(self.places[name],) * 2 for name in (written & constants) | again]
         self._state += [
             (self.places[name], self.places[value])
             for name, value in table.state_writes(self.graph).items()
@@ -73,6 +74,7 @@ class GraphEngine:
             for index, node in enumerate(self.graph.nodes)
             if table.once is not None and operations[index] is not None and table.once(node)
         ]
+        self._check_computed(reads)
         self._dropped = self._last_uses(reads)
         self._held: list[Any] = []
         self._calls = [
@@ -85,6 +87,15 @@ class GraphEngine:
             for index, call in enumerate(self._calls)
             if call is not None
         ]
+
+    def _written_again(self, table: OperatorTable) -> set[str]:
+        """Return the values that are computed at load and written by each run: they are state."""
+        once: set[str] = set()
+        later: set[str] = set()
+        for node in self.graph.nodes:
+            is_once = table.once is not None and table.once(node)
+            (once if is_once else later).update(node.outputs)
+        return once & later
 
     # ---- binding
     def _call(self, node: GraphNode, operation: Operation) -> Callable[[], None]:
@@ -189,6 +200,22 @@ class GraphEngine:
             return run(*[_wide(one) for one in given])
 
         return wide
+
+    def _check_computed(self, reads: Sequence[Sequence[int]]) -> None:
+        """Check that each tensor that a node reads is there before it, as compilers must see to.
+
+        Raises: DelegateError naming the node and the value
+        """
+        values = [*self.graph.values.values()]
+        known = {self.places[name] for name in self.graph.inputs}
+        for index, (node, own) in enumerate(zip(self.graph.nodes, reads, strict=True)):
+            for place in own:
+                value = values[place]
+                there = place in known or self._fixed[place] is not None or value.tensor is None
+                if not there:
+                    why = f"node {index} ({node.target}) reads {value.name}, which is not computed"
+                    raise refused(f"{why} before it", self._partition)
+            known.update(self.places[name] for name in node.outputs)
 
     def _last_uses(self, reads: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
         """Return the registers without a later use, for each node."""

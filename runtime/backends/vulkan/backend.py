@@ -55,6 +55,9 @@ OWN: dict[str, Callable[..., Any]] = {
 """Operators of the payload that torch lacks, or whose arguments mean something else here."""
 
 
+_PREPACK = "et_vk.prepack.default"  # of a constant, when the payload is loaded
+
+
 def bind(node: GraphNode, graph: Graph) -> Operation | None:
     """Return the call of a node, None for an unknown operator."""
     own = OWN.get(node.target)
@@ -88,4 +91,4 @@ class VulkanBackend(GraphBackend):
     """Runs payloads of the Vulkan and WebGPU partitioners."""
 
     id = "VulkanBackend"
-    table = OperatorTable(bind)
+    table = OperatorTable(bind, once=lambda node: node.target == _PREPACK)

@@ -236,6 +236,8 @@ def _input(module: _Module, operands: Words, _: _Constants) -> None:
 
 def _output(module: _Module, operands: Words, _: _Constants) -> None:
     label = f"v{operands[0]}"
+    if label not in module.values:  # a constant, or one that this reader does not know
+        (label,) = _argument(module, operands[0], as_list=False).values or (label,)
     module.values.setdefault(label, GraphValue(label, kind="other"))
     module.outputs.append((_place(module, operands[1:2], len(module.outputs)), label))
 

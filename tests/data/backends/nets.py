@@ -296,6 +296,28 @@ class Cache(nn.Module):
         return torch.softmax(x @ self.cache.mT, -1) @ self.cache + self.sum
 
 
+class CountingCache(nn.Module):
+    """State of which every part is returned, as compilers that alias buffers take it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("runs", torch.zeros(1))
+        self.register_buffer("kept", torch.zeros(2, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.runs.add_(1)
+        self.kept.copy_(torch.tanh(self.fc(x) + self.kept))
+        return self.kept * self.runs
+
+
+class Constants(nn.Module):
+    """Results that are constants, and operands whose elements are all equal."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return x + torch.full((2, 5), 3.5), torch.arange(3.0), torch.full((2, 2), 2.0), x * 2
+
+
 def _seeded(net: nn.Module, *inputs: Tensor) -> tuple[nn.Module, tuple[Tensor, ...]]:
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -368,6 +390,10 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Resizing(), torch.randn(2, 4, 6, 6))
     if name == "branches":
         return _seeded(Branches(), torch.randn(2, 3))
+    if name == "counting_cache":
+        return _seeded(CountingCache(), torch.randn(2, 4))
+    if name == "constants":
+        return _seeded(Constants(), torch.randn(2, 5))
     if name == "cache":
         return _seeded(Cache(), torch.randn(1, 4), torch.tensor([2]))
     raise KeyError(name)

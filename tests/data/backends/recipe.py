@@ -7,6 +7,7 @@ program]. Networks are in nets.py.
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import sys
@@ -24,7 +25,8 @@ def partitioner(backend: str, option: str):
     if backend == "vulkan":
         from executorch.backends.vulkan.partitioner.vulkan_partitioner import VulkanPartitioner
 
-        return VulkanPartitioner({"force_fp16": True} if option == "fp16" else {})
+        named = {"fp16": "force_fp16", "alias": "alias_buffer_mutations"}
+        return VulkanPartitioner({named[option]: True} if option in named else {})
     if backend == "native":
         from executorch.backends.native.partitioner import NativePartitioner
 
@@ -161,8 +163,8 @@ def exported(backend: str, name: str, option: str):
         prepared = prepare_pt2e(program.module(check_guards=False), quantizer(backend, option))
         prepared(*inputs)
         program = torch.export.export(convert_pt2e(prepared), inputs, strict=True)
-    with torch.no_grad():
-        expected = program.module(check_guards=False)(*inputs)
+    with torch.no_grad():  # of a copy, whose buffers it changes
+        expected = copy.deepcopy(program).module(check_guards=False)(*inputs)
     several = isinstance(expected, (tuple, list))
     return program, list(inputs), list(expected) if several else [expected]
 

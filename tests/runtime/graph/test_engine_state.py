@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+import pytest
 import torch
 
-from runtime import Runtime
+from runtime import ExecutionError, Runtime
 from runtime.backends.graph import Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
 from runtime.delegates.interface import DelegateTracer
@@ -44,6 +46,47 @@ def test_state_is_not_the_memory_of_an_input() -> None:
     assert engine.run([x], untraced)[0].tolist() == [0.0, 0.0]
     x.fill_(9.0)
     assert engine.run([x], untraced)[0].tolist() == [1.0, 2.0]
+
+
+def test_value_that_nothing_computes_before_it_is_read_is_named_when_the_payload_is_loaded() -> (
+    None
+):
+    """As where a compiler numbers the constants of one partition by those of another one."""
+    values = {one: GraphValue(one, _META) for one in ("x", "y", "z")}
+
+    def graph(*reads: str) -> Graph:
+        nodes = tuple(
+            GraphNode(f"{place}", NodeKind.CALL, "same", (Argument(values=(read,)),), (written,))
+            for place, (read, written) in enumerate(zip(reads, ("y", "z"), strict=True))
+        )
+        return Graph("main", nodes, values, ("x",), ("z",))
+
+    table = OperatorTable(lambda one, _: Operation(_same, one.inputs))
+    for reads, words in (
+        (("z", "y"), "node 0 (same) reads z"),
+        (("x", "z"), "node 1 (same) reads z"),
+    ):
+        with pytest.raises(ExecutionError) as refused:
+            GraphEngine(Payload("Any", "any", 0, graph(*reads)), table, 0)
+        assert f"{words}, which is not computed before it" in str(refused.value)
+    engine = GraphEngine(Payload("Any", "any", 0, graph("x", "y")), table, 0)
+    given = torch.tensor([1.0, 2.0])
+    assert engine.run([given], DelegateTracer(None, (0, 0)))[0] is given
+
+
+def test_buffers_that_a_vulkan_payload_aliases_have_what_the_call_before_left() -> None:
+    """They are packed once, when the payload is loaded; later nodes write to the packed ones."""
+    path = DATA / "backends/vulkan_counting_cache_alias.pte"
+    (x,), (expected,) = torch.load(path.with_suffix(".pt"))
+    for _ in range(2):  # each program that is loaded begins with its own buffers
+        method = Runtime().load_program(path).load_method("forward")
+        results = [method.execute([x])[0].clone() for _ in range(4)]
+        torch.testing.assert_close(results[0], expected, rtol=1e-6, atol=1e-6)
+        kept = [result / (count + 1) for count, result in enumerate(results)]
+        # atanh of each is the linear layer of the input, which stays, and the one before it
+        linear = torch.atanh(kept[0])
+        for before, after in itertools.pairwise(kept):
+            torch.testing.assert_close(after, torch.tanh(linear + before), rtol=1e-4, atol=1e-5)
 
 
 def test_buffers_of_a_native_program_have_what_the_call_before_left() -> None:
