@@ -21,9 +21,11 @@ from inspector.numerics.join_facts import Join
 from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
+from schema.graph import GraphNode
 from schema.program import instructions
 from schema.program import model as m
 
+_INTEGERS = ((-128, 127), (-127, 127), (0, 255), (-32768, 32767), (-32767, 32767))
 _MOST_EVENTS = 400  # of a payload; each choice looks at all that are left
 
 
@@ -110,9 +112,14 @@ def payload_event(node: InsideNode) -> DelegateEvent:
     """Return a payload node as an event without tensors."""
     writes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
     reads = tuple(one.value.name for one in node.values if one.value.name not in writes)
-    return DelegateEvent(
-        node.node.name, (), ORDER, (), node.node.target, reads, writes, bool(node.activation)
-    )
+    kind = "" if _is_saturation(node.node) else node.node.target
+    return DelegateEvent(node.node.name, (), ORDER, (), kind, reads, writes, bool(node.activation))
+
+
+def _is_saturation(node: GraphNode) -> bool:
+    """Return whether a clamp of real values is a step of a quantization: no activation is."""
+    bounds = node.attributes.get("min_val"), node.attributes.get("max_val")
+    return bounds in _INTEGERS and all(isinstance(one, float) for one in bounds)
 
 
 def by_flow(

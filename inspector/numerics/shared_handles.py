@@ -72,8 +72,8 @@ def distinguished(
             continue
         sharing = [node for node in members if node.node.name in own]
         matched = {**_by_kind(sharing, several, fits), **flow(sharing, several)}
-        known = {event.writes for event in matched.values()}
-        parts = [event for event in several if event.writes not in known]
+        known = {_identity(event) for event in matched.values()}
+        parts = [event for event in several if _identity(event) not in known]
         unknown = _read_by_unmatched(sharing, {*found, *matched})
         for name, event in matched.items():
             whole = _whole(event, parts, events)
@@ -135,7 +135,7 @@ def _whole(
     last = event
     for _ in parts:
         readers = [one for one in events if set(last.writes) & set(one.reads)]
-        if len(readers) != 1 or readers[0].writes not in [part.writes for part in parts]:
+        if len(readers) != 1 or _identity(readers[0]) not in map(_identity, parts):
             break
         if [_form(each) for each in readers[0].passes] != [_form(each) for each in last.passes]:
             break
@@ -164,6 +164,11 @@ def _read_by_unmatched(nodes: Sequence[FlatNode], matched: Collection[str]) -> f
         elif not read.isdisjoint(node.writes):
             found.add(node.node.name)
     return frozenset(found)
+
+
+def _identity(event: DelegateEvent) -> tuple[str, tuple[str, ...]]:
+    """Return what tells an event apart: a cast may write what it reads."""
+    return event.name, event.writes
 
 
 def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from typing_extensions import override
 
 from runtime.backends.graph import Fixed, GraphBackend, Operand, Operation, OperatorTable
+from runtime.backends.graph.engine import GraphEngine
 from runtime.untyped import aten, dtype_named
 from schema.graph import Argument, Graph, GraphNode
+from schema.payloads import Payload
 
 Facts = Mapping[str, Any]
 Kind = Callable[..., Any]
 _IMAGE_DIMS = 4
+_HALF = 5  # code of the dtype
 _NORM_VALUE = 1  # among the outputs, which are listed as mean, value, variance
 
 
@@ -61,18 +66,20 @@ def _layer_norm(facts: Facts, x: Tensor, weight: Tensor, bias: Tensor | None) ->
 
 
 def _max_pool(facts: Facts, x: Tensor) -> Any:  # noqa: ANN401
-    left, right, top, bottom = _pads(facts)
-    if (left, top) != (right, bottom):
-        raise ValueError("padding of max pooling is not symmetric")
-    return F.max_pool2d(
-        x,
+    left, right, top, bottom = pads = _pads(facts)
+    is_even = (left, top) == (right, bottom)  # else the padding is for a size that is rounded up
+    padded = F.pad(x, pads, value=-math.inf) if any(pads) else x
+    made, at = F.max_pool2d(
+        padded,
         (facts["kernel_height"], facts["kernel_width"]),
         (facts["stride_height"], facts["stride_width"]),
-        (top, left),
+        0,
         (facts["dilation_height"], facts["dilation_width"]),
-        bool(facts["ceil_mode"]),
+        is_even and bool(facts["ceil_mode"]),
         return_indices=True,
     )
+    rows, columns = at // padded.shape[-1] - top, at % padded.shape[-1] - left
+    return made, rows * x.shape[-1] + columns
 
 
 def _avg_pool(facts: Facts, x: Tensor) -> Tensor:
@@ -242,3 +249,28 @@ class MpsBackend(GraphBackend):
 
     id = "MPSBackend"
     table = OperatorTable(bind)
+
+    @override
+    def engine(self, payload: Payload, partition: int) -> GraphEngine:
+        """Return the engine of a payload, whose values are halves between casts at its borders."""
+        graph = payload.graph
+        return super().engine(
+            payload if graph is None else replace(payload, graph=_with_halves(graph)), partition
+        )
+
+
+def _with_halves(graph: Graph) -> Graph:
+    """Return a graph with the dtypes that values have in a run.
+
+    A payload in half precision casts its inputs in place, and its outputs back, as no other does;
+    the dtypes that it gives are those of the program.
+    """
+    is_half = any(node.target == "Cast" and node.inputs == node.outputs for node in graph.nodes)
+    if not is_half:
+        return graph
+    real = {
+        name: replace(value, tensor=replace(value.tensor, scalar_type=_HALF))
+        for name, value in graph.values.items()
+        if value.tensor is not None and value.tensor.dtype == "float32" and not value.constant
+    }
+    return replace(graph, values={**graph.values, **real})

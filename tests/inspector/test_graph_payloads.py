@@ -43,7 +43,16 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
     vulkan = ("vulkan_m1", "vulkan_m1_fp16", "vulkan_sharing", "vulkan_sharing_fp16")
     vulkan += ("vulkan_strided_fp16",)
-    for name in (*vulkan, "native_m1", "mps_m1", "tosa_m1", "tosa_steps", "tosa_slopes_int8"):
+    for name in (
+        *vulkan,
+        "native_m1",
+        "mps_m1",
+        "mps_m1_fp16",
+        "tosa_m1",
+        "tosa_steps",
+        "tosa_slopes_int8",
+        "vgf_twice_int8",
+    ):
         folder = tmp_path_factory.mktemp(name)
         asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
         answer = run(*asked, "--force", "--format", "json")
@@ -68,6 +77,8 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("mps_m1", 6),
         ("tosa_m1", 2),
         ("tosa_steps", 8),
+        ("mps_m1_fp16", 6),  # its values are halves, though the payload calls them float32
+        ("vgf_twice_int8", 0),  # its real clamp is of a quantization, not the activation
         ("tosa_slopes_int8", 2),  # the last of its roundings is behind the delegate
     ],
 )
@@ -82,7 +93,7 @@ def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vulkan_m1", "native_m1", "mps_m1", "tosa_m1"])
+@pytest.mark.parametrize("name", ["vulkan_m1", "native_m1", "mps_m1", "mps_m1_fp16", "tosa_m1"])
 def test_profile_of_an_interpreted_payload_names_its_nodes_and_origin(
     name: str, ran: dict[str, Path]
 ) -> None:

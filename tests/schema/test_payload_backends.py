@@ -196,6 +196,7 @@ def test_vgf_corpus_reads_modules_resources_and_constants() -> None:
     assert found.graph.attributes["entry_point"] == "graph_partition_0"
     conv = found.graph.nodes[1]
     assert conv.attributes["pad"] == (1, 1, 1, 1)
+    assert conv.attributes["acc_type"] == "float32"
     assert found.graph.values[conv.inputs[1]].constant == "constant_0"
     assert [item.nbytes for item in found.constants] == [864, 20480]
     assert bytes(found.files["module_0.spv"][:4]) == bytes.fromhex("03022307")

@@ -1,6 +1,7 @@
 """The operands of the TOSA instructions of a SPIR-V module: attributes first, then inputs.
 
-Source: the extended instruction set TOSA.001000.1, whose attributes are those of the flatbuffer
+Source: the extended instruction set TOSA.001000.1, whose attributes are those of the flatbuffer,
+but for the numbers of types of accumulators
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "SLICE": (1, 2),
     "TILE": (1,),
 }
+# Names of the types of accumulators by their number, which are others than in the flatbuffer.
+ACCUMULATORS = ("unknown", "int32", "float16", "float32", "int48")
 
 
 def attributes_of(target: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import cast
 from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads.tosa.ops import OPERATORS, RELEASE_1, is_enum
-from schema.payloads.vgf.operands import SHAPES, attributes_of
+from schema.payloads.vgf.operands import ACCUMULATORS, SHAPES, attributes_of
 
 _MAGIC = 0x07230203  # SPIR-V specification, section 2.3
 _MAX_INSTRUCTIONS = 500_000
@@ -271,6 +271,8 @@ def _extended(module: _Module, operands: Words, _: _Constants) -> None:
 def _fact(module: _Module, name: str, operand: int) -> object:
     """Return an attribute; enumerations by name, as in a TOSA flatbuffer."""
     found = module.literals.get(operand, f"%{operand}")
+    if name == "acc_type" and isinstance(found, int) and 0 <= found < len(ACCUMULATORS):
+        return ACCUMULATORS[found]
     if is_enum(name) and isinstance(found, int):
         return RELEASE_1.attribute_text(name, found)
     return found

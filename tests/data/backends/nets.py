@@ -296,6 +296,17 @@ class Cache(nn.Module):
         return torch.softmax(x @ self.cache.mT, -1) @ self.cache + self.sum
 
 
+class Twice(nn.Module):
+    """A layer that is called twice, with an activation that quantization takes in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(torch.relu(self.fc(x)))
+
+
 class CountingCache(nn.Module):
     """State of which every part is returned, as compilers that alias buffers take it."""
 
@@ -390,6 +401,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Resizing(), torch.randn(2, 4, 6, 6))
     if name == "branches":
         return _seeded(Branches(), torch.randn(2, 3))
+    if name == "twice":
+        return _seeded(Twice(), torch.randn(3, 8))
     if name == "counting_cache":
         return _seeded(CountingCache(), torch.randn(2, 4))
     if name == "constants":

@@ -18,6 +18,7 @@ import torch
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from nets import network
 
+_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice")
 HERE = Path(__file__).resolve().parent
 
 
@@ -192,7 +193,7 @@ def write(backend: str, name: str, option: str) -> None:
     )
     built = lowered.to_executorch()
     built.save(str(target.with_suffix(".pte")))
-    if name in ("m1", "m2", "steps", "sharing", "strided", "slopes"):
+    if name in _RECORDED:
         built.get_etrecord().save(str(target.with_suffix(".etrecord")))
         scrubbed(target.with_suffix(".etrecord"))
     torch.save([inputs, expected], target.with_suffix(".pt"))

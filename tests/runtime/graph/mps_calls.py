@@ -365,6 +365,10 @@ def _max_pool(x: Maker) -> Iterator[Call]:
         made = F.max_pool2d(wide(one), kernel, stride, pads, ceil_mode=up, return_indices=True)
         facts = _pool_facts(kernel, stride, pads) | {"ceil_mode": up, "divisor_override": 0}
         yield Call([one], [*made], facts)
+    one = x(1, 2, 10, 9)  # a size that is rounded up is in the padding, too
+    made = F.max_pool2d(wide(one), 3, 2, 1, ceil_mode=True, return_indices=True)
+    facts = _pool_facts((3, 3), (2, 2), (1, 1)) | {"ceil_mode": True, "divisor_override": 0}
+    yield Call([one], [*made], facts | {"padding_right": 2, "padding_bottom": 2})
 
 
 def _average_pool(x: Maker) -> Iterator[Call]:
