@@ -52,6 +52,9 @@ class ExecutorchBackendConfig:
             otherwise
             they use host memory
         joint_arena: give the planned buffers of all methods the size of the largest
+        store_zero_state: write the initial bytes of buffers that are written also where all of
+            them are zero, such as an empty KV cache; without them, memory planned for these has to
+            begin as zeros, as that of the stock runtime's modules does
     """
 
     passes: Any = field(default_factory=_no_passes)
@@ -74,6 +77,7 @@ class ExecutorchBackendConfig:
     enable_non_cpu_memory_planning: bool = True
     reinplace_extra_ops: frozenset[Any] | None = None
     joint_arena: bool = False
+    store_zero_state: bool = True
 
     def __post_init__(self) -> None:
         """Check the alignments and the unsupported options.

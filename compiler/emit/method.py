@@ -89,11 +89,13 @@ class EmitOptions:
         stack_traces: the source lines of each instruction
         tags: file of a constant that is stored elsewhere, by placeholder
         buffer_names: names of the buffers that are written
+        zero_state: initial bytes of buffers that are written where all are zero
     """
 
     stack_traces: bool = False
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     buffer_names: bool = False
+    zero_state: bool = True
 
 
 @gc_suspended()
@@ -289,7 +291,8 @@ class _Emission:
                 "without a name: plan its memory (alloc_mutable_buffers), or set "
                 "emit_mutable_buffer_names=True and assign memory to it before the method runs"
             )
-        buffer = self.stores.states.add(data, share=False) if planned else 0
+        stored = planned and (self.options.zero_state or bool(data.any()))
+        buffer = self.stores.states.add(data, share=False) if stored else 0
         self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)
 
     def _data(self, spec: Any) -> torch.Tensor:  # noqa: ANN401

@@ -129,7 +129,10 @@ def emit_planned(
         with stages.stage("emit", name):
             one = planned[name]
             options = EmitOptions(
-                config.emit_stacktrace, one.external, config.emit_mutable_buffer_names
+                config.emit_stacktrace,
+                one.external,
+                config.emit_mutable_buffer_names,
+                config.store_zero_state,
             )
             emitted[name] = emit_method(name, one.program, one.steps, one.plan, stores, options)
     plans = [method.plan for method in emitted.values()]

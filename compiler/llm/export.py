@@ -217,4 +217,5 @@ def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:
         external_constants=mark_behind if in_files(config) else False,
         do_quant_fusion_and_const_prop=True,
         emit_mutable_buffer_names=config.model.use_kv_cache,
+        store_zero_state=not config.model.use_kv_cache,
     )

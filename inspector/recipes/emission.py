@@ -30,6 +30,7 @@ CONFIG: Mapping[str, type] = {
     "run_reinplace_pass": bool,
     "enable_non_cpu_memory_planning": bool,
     "joint_arena": bool,
+    "store_zero_state": bool,
 }
 """Those that are fields of ``ExecutorchBackendConfig``."""
 EDGE_CONFIG: Mapping[str, type] = {

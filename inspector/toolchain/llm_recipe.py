@@ -36,7 +36,8 @@ def llm_recipe(source: Source, config: LlmConfig) -> CompileJob:
     from compiler.llm.recipe_words import in_files, partitioners_of, shares_state
 
     settings = ["do_quant_fusion_and_const_prop=true"]
-    settings += ["emit_mutable_buffer_names=true"] if config.model.use_kv_cache else []
+    if config.model.use_kv_cache:
+        settings += ["emit_mutable_buffer_names=true", "store_zero_state=false"]
     settings += ["share_mutable_buffers=true"] if shares_state(config) else []
     return CompileJob(
         Source(str(Path(source.path).absolute()), source.function),
