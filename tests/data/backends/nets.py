@@ -348,19 +348,39 @@ class Gru(nn.Module):
         return self.out(self.gru(x)[0][:, -1])
 
 
+_OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
+    "m1": (M1, (1, 3, 8, 8)),
+    "conv": (ConvNet, (1, 3, 16, 16)),
+    "attention": (Attention, (1, 6, 16)),
+    "steps": (Steps, (2, 4)),
+    "quantized": (Mlp, (1, 3, 8, 8)),
+    "linears": (Linears, (3, 64)),
+    "gru": (Gru, (1, 5, 8)),
+    "dynamic": (Dynamic, (5, 8)),
+    "sizes": (Sizes, (5, 8)),
+    "sharing": (Sharing, (3, 5)),
+    "strided": (Strided, (1, 4, 5, 6)),
+    "slopes": (Slopes, (1, 4, 3, 3)),
+    "recurrent": (Recurrent, (2, 5, 6)),
+    "resizing": (Resizing, (2, 4, 6, 6)),
+    "branches": (Branches, (2, 3)),
+    "twice": (Twice, (3, 8)),
+    "counting_cache": (CountingCache, (2, 4)),
+    "constants": (Constants, (2, 5)),
+}
+"""Networks of one input, and its shape."""
+
+
 def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
     """Return a network and its inputs."""
     torch.manual_seed(0)
-    if name == "m1":
-        return _seeded(M1(), torch.randn(1, 3, 8, 8))
+    if name in _OF_ONE:
+        kind, sizes = _OF_ONE[name]
+        return _seeded(kind(), torch.randn(sizes))
     if name == "m2":
         return _seeded(M2(), torch.randint(0, 50, (1, 6)))
-    if name == "conv":
-        return _seeded(ConvNet(), torch.randn(1, 3, 16, 16))
     if name == "convs":
         return _seeded(ConvNet(up=False), torch.randn(1, 3, 16, 16))
-    if name == "attention":
-        return _seeded(Attention(), torch.randn(1, 6, 16))
     if name == "unary":
         return _seeded(Unary(), torch.randn(2, 3, 5) * 3)
     if name == "unaries":
@@ -370,43 +390,13 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Binary(), torch.randn(2, 1, 4), torch.randn(3, 4), ints[0], ints[1])
     if name == "shapes":
         return _seeded(Shapes(), torch.randn(2, 4, 6, 6), torch.tensor([2, 0]))
-    if name == "steps":
-        return _seeded(Steps(), torch.randn(2, 4))
     if name == "norms":
         grid = torch.rand(2, 4, 5, 2) * 2.4 - 1.2
         return _seeded(Norms(), torch.randn(2, 8, 6, 6), grid)
-    if name == "quantized":
-        return _seeded(Mlp(), torch.randn(1, 3, 8, 8))
-    if name == "linears":
-        return _seeded(Linears(), torch.randn(3, 64))
-    if name == "gru":
-        return _seeded(Gru(), torch.randn(1, 5, 8))
-    if name == "dynamic":
-        return _seeded(Dynamic(), torch.randn(5, 8))
-    if name == "sizes":
-        return _seeded(Sizes(), torch.randn(5, 8))
-    if name == "sharing":
-        return _seeded(Sharing(), torch.randn(3, 5))
-    if name == "strided":
-        return _seeded(Strided(), torch.randn(1, 4, 5, 6))
-    if name == "slopes":
-        return _seeded(Slopes(), torch.randn(1, 4, 3, 3))
-    if name == "recurrent":
-        return _seeded(Recurrent(), torch.randn(2, 5, 6))
     if name == "indexing":
         return _seeded(
             Indexing(), torch.randn(5, 6), torch.tensor([2, 0]), torch.randint(0, 6, (5, 2))
         )
-    if name == "resizing":
-        return _seeded(Resizing(), torch.randn(2, 4, 6, 6))
-    if name == "branches":
-        return _seeded(Branches(), torch.randn(2, 3))
-    if name == "twice":
-        return _seeded(Twice(), torch.randn(3, 8))
-    if name == "counting_cache":
-        return _seeded(CountingCache(), torch.randn(2, 4))
-    if name == "constants":
-        return _seeded(Constants(), torch.randn(2, 5))
     if name == "cache":
         return _seeded(Cache(), torch.randn(1, 4), torch.tensor([2]))
     raise KeyError(name)
