@@ -167,7 +167,7 @@ def _read_by_unmatched(nodes: Sequence[FlatNode], matched: Collection[str]) -> f
 
 
 def _identity(event: DelegateEvent) -> tuple[str, tuple[str, ...]]:
-    """Return what tells an event apart: a cast may write what it reads."""
+    """Return what distinguishes an event: a cast may write what it reads."""
     return event.name, event.writes
 
 

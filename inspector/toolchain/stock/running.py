@@ -251,7 +251,7 @@ def _measured(
 
 
 def _save(values: list[Any], path: Path) -> None:
-    """Write values; torch itself tells of a full disk without saying so.
+    """Write values; the error of torch itself names no full disk.
 
     Raises: OSError that names the file
     """
