@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QSizePolicy
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.text_label import breakable
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft)
 _WORDS = _LEFT | int(Qt.TextFlag.TextWordWrap)
 _ANYWHERE = _LEFT | int(Qt.TextFlag.TextWrapAnywhere)
+_BREAKS = "[ \u200b]"
 _TALLEST = 10_000  # no limit on the height while lines are counted
 
 
@@ -33,12 +37,15 @@ class LinkButton(QPushButton):
     @override
     def heightForWidth(self, width: int) -> int:
         box = QRect(0, 0, max(20, width), _TALLEST)
-        return self.fontMetrics().boundingRect(box, self._flags(width), self.text()).height()
+        return self.fontMetrics().boundingRect(box, self._flags(width), self._shown()).height()
+
+    def _shown(self) -> str:
+        return breakable(self.text())
 
     def _flags(self, width: int) -> int:
-        """Return the wrap mode: between words, inside them only where one is too long."""
+        """Return the wrap mode: between parts of names, inside them only where one is too long."""
         metrics = self.fontMetrics()
-        longest = max(map(metrics.horizontalAdvance, self.text().split(" ")), default=0)
+        longest = max(map(metrics.horizontalAdvance, re.split(_BREAKS, self._shown())), default=0)
         return _WORDS if longest <= width else _ANYWHERE
 
     @override
@@ -58,7 +65,7 @@ class LinkButton(QPushButton):
         with QPainter(self) as painter:
             painter.setFont(font)
             painter.setPen(accent)
-            painter.drawText(self.rect(), self._flags(self.width()), self.text())
+            painter.drawText(self.rect(), self._flags(self.width()), self._shown())
             if self.hasFocus():
                 painter.setPen(QPen(accent, 1.0))
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
