@@ -39,7 +39,7 @@ from inspector.jobs.executing import (
 from inspector.jobs.messages import STOP
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import PROGRAM, RECORD
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
 from inspector.recipes.data_source import EXPECTED, data_source
 from inspector.tables.calls import sequence_speed, sequence_table
 from inspector.tables.runs import (
@@ -210,7 +210,8 @@ def _look_into_folder(options: Namespace) -> None:
         return
     record = folder / RECORD
     options.program = str(folder / PROGRAM)
-    options.record = options.record or (str(record) if record.is_file() else "")
+    if options.toolchain != EXECUTORCH:  # its runtime runs no recorded graphs
+        options.record = options.record or (str(record) if record.is_file() else "")
     options.ptd = options.ptd or [str(path) for path in sorted(folder.glob("*.ptd"))]
 
 

@@ -571,6 +571,16 @@ def test_job_survives_its_journey(job: RunJob | VerifyJob | BundleJob) -> None:
     assert kind_of(job).read(json.loads(json.dumps(to_json(job)))) == job
 
 
+@pytest.mark.interop
+def test_the_stock_runtime_is_given_no_record_that_nobody_named(tmp_path: Path) -> None:
+    stock = ("--toolchain", "executorch", "--runs", "1", "--warmup", "0")
+    answer = run("run", CONVNET, *stock, "-o", tmp_path / "out")
+    assert (answer.code, "has no effect" in answer.err + answer.out) == (0, False)
+    record = CONVNET / "model.etrecord"
+    answer = run("run", CONVNET, *stock, "--record", record, "-o", tmp_path / "two")
+    assert "--record has no effect" in answer.err + answer.out
+
+
 def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:
     answer = run("run", CONVNET, "-o", tmp_path / "out", "--format", "json")
     assert answer.code == 0
