@@ -150,12 +150,14 @@ class TensorSlot:
     in_order: bool = True
     _is_static: bool = False
     _is_bounded: bool = False
+    _grows: bool = False  # within its planned memory, in the order of its dimensions
 
     def __post_init__(self) -> None:
         self._is_static = self.dynamism == TensorShapeDynamism.STATIC
         self._is_bounded = self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
         self.sizes = tuple(self.tensor.shape)
         self.in_order = tuple(self.dim_order) == tuple(range(len(self.dim_order)))
+        self._grows = self.planned and self.in_order and not self._is_static
 
     @property
     def read_only(self) -> bool:
@@ -168,7 +170,11 @@ class TensorSlot:
         Raises: ExecutionError NotSupported with the documented messages
         """
         sizes = tuple(sizes)
-        if sizes != self.tensor.shape:
+        if sizes == self.tensor.shape:
+            return
+        if self._grows and len(sizes) == len(self.dim_order) and prod(sizes) <= self.capacity:
+            self.tensor.resize_(sizes)
+        else:
             self._reshape(sizes, self.allow(sizes))
 
     def allow(self, sizes: tuple[int, ...]) -> int:

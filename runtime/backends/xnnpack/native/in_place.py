@@ -44,11 +44,11 @@ class KnownSizes:
     """Sizes of inputs that a call has had.
 
     Attributes:
-        results: in these sizes
+        results: in these sizes; what they need to be set faster is made when they come again
         steps: what prepares the call for them where all else is as before, once they came twice
     """
 
-    results: Sequence[Result]
+    results: list[Result]
     steps: Sequence[Callable[[], int | None]] = ()
 
 
@@ -187,11 +187,8 @@ class InPlaceCall:
             self._now = None  # until all are taken
             self._take_sizes(self._resized if is_own else self._takers)
             self._now = self._ask(given) if known is None else known
-        for end, sizes, held in () if known is None else known.results:
-            if held is None:
-                end.slot.resize(sizes)
-            else:
-                end.tensor.data = held  # a quarter of the time of a resize
+        if known is not None:
+            self._set_results(known)
         if not (self._is_settled and self._have_stayed()) and not self._take_addresses():
             return False
         if status := self._setup():
@@ -200,6 +197,16 @@ class InPlaceCall:
             known.steps = self._steps_of(known)
         runtime.user = self
         return True
+
+    def _set_results(self, known: KnownSizes) -> None:
+        """Give the results the sizes that they had before."""
+        for place, (end, sizes, held) in enumerate(known.results):
+            if held is not None:
+                end.tensor.data = held  # a quarter of the time of a resize
+                continue
+            end.slot.resize(sizes)
+            if end.placed and end.slot.planned:
+                known.results[place] = end, sizes, end.tensor.detach()
 
     def _steps_of(self, known: KnownSizes) -> Sequence[Callable[[], int | None]]:
         """Return what prepares the call for its current sizes; nothing if results may move."""
@@ -307,7 +314,7 @@ class InPlaceCall:
         if end.order is not None:
             found = tuple([found[order.index(dim)] for dim in range(rank)])
         end.slot.resize(found)
-        return end, found, end.tensor.detach() if end.placed and end.slot.planned else None
+        return end, found, None
 
     def _error(self, name: str, status: int) -> Exception:
         error = LibraryRefusedError(KernelModel.status(name, status), None)
