@@ -22,7 +22,8 @@ from runtime.llm.generation import (
     Sampler,
 )
 from runtime.llm.stops import StopStrings
-from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
+from runtime.llm.text_stream import TextStream
+from runtime.llm.tokenizers import Tokenizer, load_tokenizer
 
 _FORWARD = "forward"
 
@@ -178,6 +179,7 @@ class TextRunner:
                 self.stop()
 
         stats = self.generate_tokens(tokens, config, emit, on_call)
+        show(stops.add(stream.rest()))
         show(stops.rest())
         if stops.found:
             stats.ended = "stop text"

@@ -365,22 +365,3 @@ def _json_beside(path: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-class TextStream:
-    """Text of tokens one by one: characters appear when all of their bytes are there."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._tokens: list[int] = []
-        self._shown = self._begin = 0
-
-    def add(self, token: int) -> str:
-        """Return the new text, empty while a character is incomplete."""
-        self._tokens.append(token)
-        before = self._tokenizer.decode(self._tokens[self._begin : self._shown])
-        whole = self._tokenizer.decode(self._tokens[self._begin :])
-        if whole.endswith("�") and len(self._tokens) - self._shown < 4:
-            return ""
-        self._begin, self._shown = self._shown, len(self._tokens)
-        return whole[len(before) :]

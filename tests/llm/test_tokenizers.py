@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
 
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
-from runtime.llm.tokenizers import TextStream, Tokenizer, TokenizerError, load_tokenizer
-from tests.llm.tokenizer_files import KINDS, TEXT, json_files, ranks_file
+from runtime.llm.text_stream import TextStream
+from runtime.llm.tokenizers import Tokenizer, TokenizerError, load_tokenizer
+from tests.llm.tokenizer_files import KINDS, TEXT, fallback_files, json_files, ranks_file
 
 
 @pytest.mark.parametrize("make", [*KINDS.values(), None])
@@ -23,6 +25,45 @@ def test_a_text_comes_back_whole_and_piece_by_piece(tmp_path: Path, make: object
     pieces = [stream.add(one) for one in tokens]
     assert "".join(pieces) == TEXT
     assert "�" not in "".join(pieces)
+
+
+_PARTS = (
+    " ti",
+    "me",
+    "  ",
+    "\n",
+    "naïve",
+    "🦊",
+    "日本",
+    "Ａ",
+    "\ufffd",
+    "<s>",
+    "</s>",
+    " <s> a",
+    "▁",
+)
+
+
+@pytest.mark.parametrize("make", [*KINDS.values(), None])
+def test_pieces_of_any_text_are_those_of_the_whole(tmp_path: Path, make: object) -> None:
+    own: Tokenizer = load_tokenizer("bytes" if make is None else make(tmp_path))  # type: ignore
+    draw = random.Random(5)
+    for count in range(120):
+        tokens = own.encode("".join(draw.choices(_PARTS, k=count % 12)))
+        if count % 2 and make is not fallback_files:  # its decoder takes back what was valid
+            tokens = [draw.randrange(own.size) for _ in range(count)]
+        stream = TextStream(own)
+        pieces = [stream.add(one) for one in tokens]
+        assert "".join(pieces) + stream.rest() == own.decode(tokens)
+
+
+def test_a_character_that_was_read_stays_behind_invalid_bytes(tmp_path: Path) -> None:
+    own = load_tokenizer(fallback_files(tmp_path))
+    letter = own.token("m")
+    assert letter is not None
+    tokens = [*(3 + byte for byte in (*"é".encode(), 0xFF)), letter]
+    stream = TextStream(own)
+    assert "".join(map(stream.add, tokens)) + stream.rest() == "é\ufffdm"
 
 
 def test_special_tokens_are_read(tmp_path: Path) -> None:

@@ -68,8 +68,32 @@ def llama2c_file(folder: Path) -> Path:
     return path
 
 
+def fallback_files(folder: Path) -> Path:
+    """Write pairs with bytes for other characters, whose decoder strips one space at the begin."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"<unk>": 0, "<s>": 1, "</s>": 2}
+    for one in (*(f"<0x{at:02X}>" for at in range(256)), *dict.fromkeys("▁" + TEXT)):
+        words.setdefault("▁" if one == " " else one, len(words))
+    merges = [("t", "i"), ("m", "e"), ("▁", "m"), ("▁", "t"), ("▁", "▁")]
+    for pair in merges:
+        words.setdefault("".join(pair), len(words))
+    del words["🦊"]
+    words = {word: at for at, word in enumerate(words)}
+    own = tokenizers.Tokenizer(
+        tokenizers.models.BPE(vocab=words, merges=merges, byte_fallback=True, unk_token="<unk>")
+    )
+    normal, back = tokenizers.normalizers, tokenizers.decoders
+    own.normalizer = normal.Sequence([normal.Prepend("▁"), normal.Replace(" ", "▁")])
+    spaces = back.Replace("▁", " ")
+    own.decoder = back.Sequence([spaces, back.ByteFallback(), back.Fuse(), back.Strip(" ", 1, 0)])
+    own.add_special_tokens(["<s>", "</s>"])
+    own.save(str(folder / "tokenizer.json"))
+    return folder
+
+
 KINDS = {
     "json": json_files,
+    "byte fallback": fallback_files,
     "sentencepiece": sentencepiece_file,
     "tiktoken": ranks_file,
     "llama2.c": llama2c_file,
