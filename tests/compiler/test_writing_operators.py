@@ -13,8 +13,9 @@ import torch
 from torch import nn
 
 import compiler
-from compiler import EdgeProgramManager, to_edge
+from compiler import EdgeProgramManager, ExecutorchBackendConfig, to_edge
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
+from compiler.memory.options import MemoryPlanningPass
 from compiler.passes.standard.common_subexpressions import CSEPass
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
@@ -52,9 +53,30 @@ def _run(buffer: bytes, calls: list[tuple[Any, ...]]) -> list[list[Any]]:
 def test_program_with_writing_operators_equals_eager(name: str) -> None:
     function, inputs = CASES[name]
     module = Called(function).eval()
-    calls = [inputs, tuple(value * 3 - 1 for value in inputs), inputs]
+    # The first run checks, later ones take the calls that are bound then, or graphs of them.
+    calls = [tuple(value * factor - 1 for value in inputs) for factor in range(1, 9)]
     buffer = to_edge(_exported(module, inputs)).to_executorch().buffer
     assert_equal(_run(buffer, calls), eager_outputs(module, calls), 0)
+
+
+def test_runs_with_calls_that_write_are_planned_as_others_unless_they_write_to_inputs() -> None:
+    planned: dict[str, bool] = {}
+    outside = ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
+    )
+    for name in ("state_through_several", "given", "state_and_intermediate", "input"):
+        function, inputs = CASES[name]
+        edge = to_edge(_exported(Called(function).eval(), inputs))
+        buffer = edge.to_executorch(outside).buffer
+        ours = Runtime()
+        register(ours.operator_registry)
+        method = ours.load_program(buffer).load_method("forward")
+        for _ in range(4):
+            found = method.execute(list(copy.deepcopy(inputs)))
+        planned[name] = method._runner.plan.fused is not None
+        if name in ("given", "input"):  # they have no state
+            assert_equal([found], eager_outputs(Called(function).eval(), [inputs]), 0)
+    assert planned == {**dict.fromkeys(planned, True), "input": False}
 
 
 COPIES = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.execution.binding import BoundInstruction
+from runtime.execution.binding import BoundInstruction, BoundKernel
 from runtime.kernels.rule import Kernel, Operand, Style
 from runtime.memory.slots import TensorShapeDynamism, TensorSlot
 from runtime.program.values import Boxed, ValueTable
@@ -144,7 +144,7 @@ class Dataflow:
             else:
                 writes = self._all(instruction.written)
                 reads = [*(Counter(reads) - Counter(writes))]
-        elif instruction.bound.kernel.writes:  # a custom kernel that writes to its inputs
+        elif not self._writes_planned(instruction.bound):
             return False
         else:
             reads, writes = self._kernel(instruction)
@@ -153,6 +153,11 @@ class Dataflow:
         for index in writes:
             self.tensors[index].writes.append(place)
         return True
+
+    def _writes_planned(self, bound: BoundKernel) -> bool:
+        """Return whether what a custom kernel writes to has a known place in planned memory."""
+        written = self._all([bound.args[place] for place in bound.kernel.writes])
+        return all(self.range_of(self.tensors[index]) is not None for index in written)
 
     def _kernel(self, instruction: BoundInstruction) -> tuple[list[int], list[int]]:
         bound = instruction.bound
@@ -168,10 +173,16 @@ class Dataflow:
             for index in target:
                 self.tensors[index].pinned = self.tensors[index].state = True
             return reads, target
+        written = self._all([bound.args[place] for place in bound.kernel.writes])
+        if written:  # as a KV cache is; it stays in its place, and so does all that is read
+            for index in (*reads, *written):
+                self.tensors[index].pinned = True
+            for index in written:
+                self.tensors[index].state = True
         if bound.kernel.name == "aten::as_strided_copy.out":
             for index in reads:
                 self.tensors[index].pinned = True
-        return reads, self._all(bound.args[count : count + bound.kernel.outs])
+        return reads, [*written, *self._all(bound.args[count : count + bound.kernel.outs])]
 
     def _slots(self, args: Sequence[int], kernel: Kernel) -> tuple[list[int], list[int]]:
         operands = zip(args, kernel.rule.operands, strict=True)

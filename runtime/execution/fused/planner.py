@@ -166,6 +166,7 @@ class Planner:
         if (
             bound is None
             or bound.arguments is None
+            or bound.kernel.writes
             or bound.kernel is not built_in(bound.kernel.name)
         ):
             self._unfused(place, instruction)
