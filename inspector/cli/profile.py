@@ -184,7 +184,8 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
             shown = format_ms(time.bare.mean)
             lines.append(f"{time.title}: {shown} mean of {runs} without a trace")
         unit = choose_unit(Quantity.TIME, time.method_ms * NS_PER_MS).symbol  # one, as they add up
-        parts = " + ".join(f"{word} {format_ms(ms, unit)}" for word, ms in time.parts)
+        there = [(word, ms) for word, ms in time.parts if ms] or time.parts[-1:]
+        parts = " + ".join(f"{word} {format_ms(ms, unit)}" for word, ms in there)
         total = format_ms(time.method_ms, unit)
         lines.append(
             f"{time.title}: {WITH_TRACING}, {total} mean of {steady_words(time.traced)} = {parts}"

@@ -11,6 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
 from schema.graph import NodeKind
 from schema.objects.plural import plural
+from schema.program.model import ExecutionPlan, Tensor
 
 _OF_SMALLER = 0.4  # of the operators of the smaller program
 _OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
@@ -46,8 +47,36 @@ def _other(
     if not any(method in own for method in first):
         return f"{name} has no method of {names[0]}" if first and own else ""
     known = [one.alignments[number - 1] for one in graphs if not one.note]
-    few = unrelated([one for one in known if one is not None])
+    aligned = [one for one in known if one is not None]
+    few = unrelated(aligned) if aligned else _other_inputs(sessions[0], sessions[number])
     return f"{name} and {names[0]} are different programs: {few}" if few else ""
+
+
+def _other_inputs(one: Session, two: Session) -> str:
+    """Return which inputs of two programs have other dimensions; sizes of variants may differ.
+
+    Nodes of payloads and of recorded graphs are not counted in the same way: where no graphs are
+    compared, the inputs are what all variants have in common.
+    """
+    if one.program is None or two.program is None:
+        return ""
+    old, new = (
+        {plan.name: _ranks(plan) for plan in each.plans} for each in (one.program, two.program)
+    )
+    for method in (name for name in old if name in new):
+        if old[method] != new[method]:
+            counts = f"{_dimensions(new[method])}, not {_dimensions(old[method])}"
+            return f"inputs of {method} have {counts} dimensions"
+    return ""
+
+
+def _ranks(plan: ExecutionPlan) -> list[int]:
+    inputs = (plan.values[index].val for index in plan.inputs if 0 <= index < len(plan.values))
+    return [len(value.sizes) for value in inputs if isinstance(value, Tensor)]
+
+
+def _dimensions(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks)) or "no"
 
 
 def unrelated(alignments: Sequence[GraphAlignment]) -> str:

@@ -353,7 +353,7 @@ def _contradicted(main: _Main, bare: float) -> Finding:
     """Runs without a trace that took longer than those with one."""
     without, with_it = (format_ms(ms) for ms in (bare, main.time.method_ms))
     text = f"Runs without a trace took {without}, those with one {with_it}"
-    detail = "other load disturbed them, or run.json is of another run"
+    detail = "they include the call of the runtime, other load, or run.json is of another run"
     return Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=49, doubt=True)
 
 

@@ -185,6 +185,21 @@ def test_no_figure_of_another_program_is_better_or_worse(
     )
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_programs_without_graphs_to_compare_are_told_apart_by_their_inputs(
+    sessions: tuple[Session, ...], order: tuple[int, ...]
+) -> None:
+    names = ("convnet_portable", "convnet_xnnpack", "mm_xnnpack")
+    alone = [load_session([CORPUS / name / "model.pte"]) for name in names]
+    mixed = [sessions[0], *alone[1:]]  # a record on one side only
+    for given in (alone, mixed):
+        found = compare_sessions([given[number] for number in order])
+        alike = [number for number in (1, 2) if {order[0], order[number]} == {0, 1}]
+        assert found.unlike == {1, 2} - set(alike), found.problems
+        for number in found.unlike:
+            assert _tones(found, ("A", "B", "C"), number) == set()
+
+
 def test_figures_of_files_that_do_not_belong_together_are_not_judged(
     sessions: tuple[Session, ...],
 ) -> None:
