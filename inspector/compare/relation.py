@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.compare.alignment import GraphAlignment
@@ -14,6 +14,7 @@ from schema.objects.plural import plural
 from schema.program.model import ExecutionPlan, Tensor
 
 _OF_SMALLER = 0.4  # of the operators of the smaller program
+_WITH_OTHER_INPUTS = 0.7  # of the smaller one, as where a cache or a mask became an input
 _OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
 
 
@@ -48,7 +49,8 @@ def _other(
         return f"{name} has no method of {names[0]}" if first and own else ""
     known = [one.alignments[number - 1] for one in graphs if not one.note]
     aligned = [one for one in known if one is not None]
-    few = unrelated(aligned) if aligned else _other_inputs(sessions[0], sessions[number])
+    other = _other_inputs(sessions[0], sessions[number])
+    few = unrelated(aligned, other_inputs=bool(other)) if aligned else other
     return f"{name} and {names[0]} are different programs: {few}" if few else ""
 
 
@@ -79,18 +81,34 @@ def _dimensions(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks)) or "no"
 
 
-def unrelated(alignments: Sequence[GraphAlignment]) -> str:
+def unrelated(alignments: Sequence[GraphAlignment], *, other_inputs: bool) -> str:
     """Return how little two programs share, where they are not variants of one; else empty.
 
     A recompiled program has most of the operators of the smaller of the two, wherever they run and
-    whatever is added around them; programs of the same family share some by chance.
+    whatever is added around them; programs of the same family share some by chance. Operators that
+    became others of the same module and line, as a layer that a backend takes whole, are shared.
     """
-    shared = sum(_computes(one.old.nodes[pair.old]) for one in alignments for pair in one.pairs)
-    sides = [sorted(map(_operators, (one.old.nodes, one.new.nodes))) for one in alignments]
-    smaller, larger = (sum(side[at] for side in sides) for at in (0, 1))
-    if not smaller or (shared >= _OF_SMALLER * smaller and shared >= _OF_LARGER * larger):
+    paired = sum(_computes(one.old.nodes[pair.old]) for one in alignments for pair in one.pairs)
+    old = _counts((one.old.nodes, [group.old for group in one.replaced]) for one in alignments)
+    new = _counts((one.new.nodes, [group.new for group in one.replaced]) for one in alignments)
+    (smaller, of_smaller), (larger, of_larger) = sorted((old, new))
+    least = _WITH_OTHER_INPUTS if other_inputs else _OF_SMALLER
+    if not smaller or (
+        paired + of_smaller >= least * smaller and paired + of_larger >= _OF_LARGER * larger
+    ):
         return ""
-    return f"{shared:,} of {smaller:,} and {plural(larger, 'operator')} are in both"
+    return f"{paired:,} of {smaller:,} and {plural(larger, 'operator')} are in both"
+
+
+def _counts(
+    sides: Iterable[tuple[Sequence[ModelNode], Sequence[Sequence[int]]]],
+) -> tuple[int, int]:
+    """Return the operators of a side, and those that became others of the same line."""
+    operators = replaced = 0
+    for nodes, groups in sides:
+        operators += _operators(nodes)
+        replaced += sum(_computes(nodes[node]) for group in groups for node in group)
+    return operators, replaced
 
 
 def _operators(nodes: Sequence[ModelNode]) -> int:

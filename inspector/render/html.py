@@ -15,7 +15,7 @@ from inspector.tables.query import Query, Selected, select
 from inspector.tables.row_order import as_floats
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.tables.tree import Tree
-from inspector.units import format_ms
+from inspector.units import NS_PER_MS, Quantity, choose_unit, format_ms
 from schema.objects.plural import plural
 from schema.version import __version__
 
@@ -219,14 +219,16 @@ def time_bar(parts: Sequence[tuple[str, str, float]]) -> Markup:
     total = sum(max(ms, 0.0) for _, _, ms in parts)
     if total <= 0:
         return Markup()
+    unit = choose_unit(Quantity.TIME, total * NS_PER_MS).symbol  # one, as they add up
     shown = [
         {
             "name": name,
             "colour": colour,
-            "text": format_ms(ms),
+            "text": format_ms(ms, unit),
             "percent": 100 * max(ms, 0.0) / total,
         }
         for name, colour, ms in parts
+        if ms
     ]
     return _part("time_bar", shown, total)
 
