@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from compiler.partition.quantized_regions import is_quantization
 from compiler.partition.reasons import operator_of, value_of
 from schema.recipe.assignments import split_pair
 from schema.recipe.patterns import name_fits, operator_pattern
@@ -142,12 +143,19 @@ class PartitionRules:
         return self.veto_of_operators(operators_behind(node)) or self._veto_of_place(node)
 
     def veto_of_operators(self, operators: Iterable[str]) -> tuple[str, str] | None:
-        """Return the rule that excludes a node of, or decomposed from, these operators."""
+        """Return the rule that excludes a node of, or decomposed from, these operators.
+
+        What a quantizer inserted is kept out by its own name only: it originates from the operator
+        before it, and goes where its neighbours do.
+        """
         names = list(operators)
+        inserted = bool(names) and is_quantization(names[0])
+        if inserted:
+            names = [name for name in names if is_quantization(name)]
         denied = _first(names, map(op_pattern, self.deny_ops))
         if denied:
             return "deny_ops", f"{denied[0]} is denied by {denied[1]}"
-        if self.allow_ops and not _first(names, map(op_pattern, self.allow_ops)):
+        if self.allow_ops and not inserted and not _first(names, map(op_pattern, self.allow_ops)):
             return "allow_ops", f"{names[0]} is not among the allowed operators"
         return None
 

@@ -24,6 +24,7 @@ from compiler import (
 )
 from compiler.delegate.to_backend import part
 from compiler.partition.unmatched_rules import unmatched_rules
+from compiler.quantize.program import quantize_program
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
 
@@ -279,3 +280,48 @@ def test_partition_that_only_converts_beside_a_denied_node_is_dropped(denied: bo
     assert ("only quantize or dequantize" in first.reason) is denied
     last = found["quantized_decomposed_quantize_per_tensor_default_1"]
     assert last.outcome is NodeOutcome.DELEGATED
+
+
+class Activated(nn.Module):
+    """Layers with an activation between them, whose rounding comes from the activation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.second(torch.relu(self.first(x))))
+
+
+_LAYERS = ("aten.linear.default", "aten.relu.default", "aten.addmm.default", "aten.permute_copy")
+
+
+@pytest.mark.parametrize(
+    ("rules", "outside"),
+    [
+        (PartitionRules(deny_ops=("aten.relu.default",)), {"aten_relu_default"}),
+        (PartitionRules(deny_ops=("aten.sigmoid.default",)), {"aten_sigmoid_default"}),
+        (PartitionRules(allow_ops=_LAYERS), {"aten_sigmoid_default"}),
+    ],
+    ids=["deny relu", "deny sigmoid", "allow layers"],
+)
+def test_rules_on_operators_leave_quantization_to_the_neighbours(
+    rules: PartitionRules, outside: set[str]
+) -> None:
+    torch.manual_seed(0)
+    program = quantize_program(exported(Activated(), torch.randn(2, 4)), "static")
+    result = to_edge_transform_and_lower(program, partitioner=SteeredPartitioner(EVERYTHING, rules))
+    verdicts = result.verdicts["forward"]
+    out = {one.node for one in verdicts if one.outcome is not NodeOutcome.DELEGATED}
+    assert out == outside
+    assert sum("quantize_per" in one.node for one in verdicts) >= 8
+
+
+def test_quantization_is_kept_out_by_its_own_name() -> None:
+    made = ["quantized_decomposed.quantize_per_tensor.default", "aten.relu.default"]
+    assert PartitionRules(deny_ops=("aten.relu.default",)).veto_of_operators(made) is None
+    assert PartitionRules(allow_ops=("aten.add.Tensor",)).veto_of_operators(made) is None
+    assert PartitionRules(deny_ops=("aten.relu",)).veto_of_operators(made[1:]) is not None
+    denied = PartitionRules(deny_ops=(made[0],)).veto_of_operators(made)
+    assert denied is not None
+    assert denied[0] == "deny_ops"
