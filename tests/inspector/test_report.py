@@ -90,6 +90,14 @@ def test_time_bar_adds_up() -> None:
     assert time_bar((("a", "bar", 0.0),)) == ""
 
 
+@pytest.mark.parametrize("parts", [(0.4235, 0.08399, 0.009235), (12.0, 0.0, 0.0004)])
+def test_time_bar_has_one_unit_and_no_part_that_is_not_there(parts: tuple[float, ...]) -> None:
+    bar = time_bar([(f"part {number}", "bar", ms) for number, ms in enumerate(parts)])
+    shown = re.findall(r"(<?[\d.,]+) (ns|µs|ms|s)\b", bar)
+    assert {unit for _, unit in shown} == {"ms"}
+    assert len(shown) == 2 * sum(ms > 0 for ms in parts)  # in the bar and in its legend
+
+
 def test_names_from_files_are_escaped_and_cut() -> None:
     shown = sentences([('<script>"&\x1b[31m\n', "bad", "")])
     assert "&lt;script&gt;&#34;&amp; [31m " in shown
