@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.jobs.messages import Ended
-from inspector.jobs.run import JobRun
+from inspector.jobs.run import finished
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import Source
@@ -27,11 +26,4 @@ def asked_recipe(source: Source) -> CompileJob:
 
     Raises: RecipeError with the path of an invalid key, or if the worker fails
     """
-    running = JobRun(LlmRecipeJob(source))
-    try:
-        outcome = running.wait()
-    finally:
-        running.close()
-    if outcome is None or outcome.ended is not Ended.FINISHED:
-        raise RecipeError("cancelled" if outcome is None else outcome.sentence)
-    return running.result
+    return finished(LlmRecipeJob(source), RecipeError).result

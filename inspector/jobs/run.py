@@ -324,3 +324,20 @@ def _place(kind: JobKind, target: Path | None, *, force: bool) -> JobPlace | Non
     if kind.writes is Writes.FILE:
         return prepare_file(target, force=force)
     return prepare_folder(target, force=force, owned=kind.owned)
+
+
+def finished(job: object, failed: Callable[[str], Exception]) -> JobRun:
+    """Return a job that has ended, waiting for it.
+
+    Args:
+        job: the request
+        failed: creates the error to raise for a job that did not finish, from its sentence
+    """
+    running = JobRun(job)
+    try:
+        outcome = running.wait()
+    finally:
+        running.close()
+    if outcome is None or outcome.ended is not Ended.FINISHED:
+        raise failed("cancelled" if outcome is None else outcome.sentence)
+    return running

@@ -9,9 +9,8 @@ from inspector.files.session import Session
 from inspector.jobs.backend_plan import BackendPlanJob
 from inspector.jobs.executing import StepJob, VerifyJob
 from inspector.jobs.gap import GapJob
-from inspector.jobs.messages import Ended
 from inspector.jobs.planning import PlanJob, plans_of
-from inspector.jobs.run import JobRun
+from inspector.jobs.run import finished
 from inspector.numerics.report import FLOAT, GapReport
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
@@ -36,7 +35,7 @@ def planners(session: Session, method: str, units: Units) -> Table:
     plan = memory_plan(session, method)
     if plan is None:
         raise QueryError("the memory plan needs a program")
-    found = _finished(PlanJob(_path(session, "pte", "bpte") or "", method)).result
+    found = finished(PlanJob(_path(session, "pte", "bpte") or "", method), QueryError).result
     return planner_table(plan, plans_of(plan, found), units)
 
 
@@ -74,7 +73,7 @@ def cases(session: Session, method: str, _units: Units) -> Table:
     if program is None:
         raise QueryError("cases need a bundled program (.bpte)")
     job = VerifyJob(program, method, record=_record(session), data_files=_data_files(session))
-    return cases_table(_finished(job).result)
+    return cases_table(finished(job, QueryError).result)
 
 
 def backend_plan(session: Session, _units: Units) -> Table:
@@ -86,7 +85,7 @@ def backend_plan(session: Session, _units: Units) -> Table:
         job = session_recipe(session).recipe.job
     except RecipeError as error:
         raise QueryError(str(error)) from error
-    return plan_table(_finished(BackendPlanJob(job, plannable())).result)
+    return plan_table(finished(BackendPlanJob(job, plannable()), QueryError).result)
 
 
 def step_nodes(session: Session, method: str, _units: Units, of: str) -> Table:
@@ -114,7 +113,7 @@ def _stepped(session: Session, method: str, of: str) -> Mapping[str, Any]:
         raise QueryError(f"expected the index of a delegate call, found {of!r}")
     call, record = int(of or 0), _record(session)
     job = StepJob(program, method, call, record=record, data_files=_data_files(session))
-    return _finished(job).result
+    return finished(job, QueryError).result
 
 
 def _values_of(report: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
@@ -137,22 +136,7 @@ def _runs(session: Session, method: str, reference: str = "") -> list[Any]:
     if session.program is None or not session.dumps:
         raise QueryError("the numeric gap needs a program and the trace of a run that logs values")
     files = tuple(file.path for file in session.files if not file.error)
-    report = _finished(GapJob(files, method, reference)).state or GapReport()
+    report = finished(GapJob(files, method, reference), QueryError).state or GapReport()
     if not report.runs:
         raise QueryError("; ".join(report.notes) or "nothing was compared")
     return [one for one in report.runs if one.run == 0]
-
-
-def _finished(job: object) -> JobRun:
-    """Return a job that has ended.
-
-    Raises: QueryError if it did not finish
-    """
-    running = JobRun(job)
-    try:
-        outcome = running.wait()
-    finally:
-        running.close()
-    if outcome is None or outcome.ended is not Ended.FINISHED:
-        raise QueryError("cancelled" if outcome is None else outcome.sentence)
-    return running
