@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import threading
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -21,10 +23,19 @@ class GuiThread(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._posted.connect(self._call, Qt.ConnectionType.QueuedConnection)
+        self._lock = threading.RLock()
+        self._ended = False
+        atexit.register(self._end)  # before Qt's own end, during which threads still run
 
     def post(self, owner: QObject, call: Callable[..., object], *values: object) -> None:
         """Make a call from the event loop, unless its owner is destroyed until then."""
-        self._posted.emit((owner, partial(call, *values)))
+        with self._lock:
+            if not self._ended:
+                self._posted.emit((owner, partial(call, *values)))
+
+    def _end(self) -> None:
+        with self._lock:
+            self._ended = True
 
     @Slot(object)
     def _call(self, posted: tuple[QObject, Callable[[], object]]) -> None:

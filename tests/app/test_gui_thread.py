@@ -56,4 +56,5 @@ def test_a_thread_may_end_while_its_owner_dies() -> None:
         timeout=300,
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
+    assert "has been deleted" not in ended.stderr  # nor does a thread post to what is destroyed
     assert ended.stdout.strip() == "0"  # who is gone hears of nothing

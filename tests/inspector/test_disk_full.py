@@ -91,4 +91,5 @@ def test_compile_that_does_not_fit_leaves_nothing_and_names_the_file(disk: Path)
     answer = run("compile", f"{source}:model", "-o", disk / "out")
     assert answer.code == 4
     assert f"model.pte cannot be written in {disk}: No space left on device" in answer.err
-    assert sorted(path.name for path in disk.iterdir()) == ["full", "net.py"]
+    left = {path.name for path in disk.iterdir()} - {"__pycache__"}  # of Python itself
+    assert left == {"full", "net.py"}
