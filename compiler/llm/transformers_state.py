@@ -128,7 +128,7 @@ def _that_repeats(model: Any, state: DecoderState, length: int) -> DecoderState:
 
     Families that add a number by distance to attention, as Falcon may, take it from a mask.
 
-    Raises: FamilyError if there is none
+    Raises: FamilyError without one
     """
     masked = replace(state, mask=torch.ones((1, length), dtype=torch.int64))
     names: list[str] = [name for name, _ in model.named_modules()]

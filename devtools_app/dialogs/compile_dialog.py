@@ -172,12 +172,12 @@ class CompileDialog(QDialog):
         found = self._configured.ask(key, lambda _token: _asked(source))
         if isinstance(found, CompileJob):
             self._job = replace(found, source=source)
-            self.fields.show_job(self._job)
         else:
             self._configuration = found or "The configuration is being read."
 
     def _configuration_read(self) -> None:
         self._take_configuration()
+        self.fields.show_job(self._job)
         self._changed()
 
     def _offer(self) -> None:

@@ -101,8 +101,7 @@ class CompileForm:
         elif not found.mode:
             found = Quantization()
         found = replace(found, calibration=_absolute(found.calibration))
-        named = job.source.kind in (SourceKind.PYTHON, SourceKind.LLM)  # a function, or settings
-        function = job.source.function if named else ""
+        function = job.source.function if job.source.takes_function else ""
         return replace(
             job,
             source=Source(_absolute(job.source.path), function),

@@ -105,7 +105,7 @@ def without_meaning(job: CompileJob) -> frozenset[str]:
     modes, elsewhere = job.quantising, toolchain_named(job.toolchain).has_interpreter
     by_mode = bool(modes.mode) and not modes.quantizer
     known = {
-        "source.function": python or job.source.kind is SourceKind.LLM,
+        "source.function": job.source.takes_function,
         "python": python or elsewhere,
         "quantising.mode": not modes.quantizer,
         "quantising.calibration": modes.requested,

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.run_report import RunReport, run_report
-from inspector.files.session import FORWARD, Session
+from inspector.files.session import Session
+from inspector.graph.methods import default_method
 from inspector.join.links import BlockLinks, link_block
 from inspector.profile.attribution import attribution, mean, of_steady_set, steady_set
 from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
@@ -220,8 +221,7 @@ def first_method(session: Session) -> str:
     if len(methods) > 1 and session.dumps:
         timed = {one.method for one in analyse_profile(session).methods}
     ran = tuple(method for method in methods if method in timed)
-    known = ran or _methods_that_run(session) or methods or ("",)
-    return FORWARD if FORWARD in known else known[0]
+    return default_method(ran or _methods_that_run(session) or methods or ("",))
 
 
 def _methods_that_run(session: Session) -> tuple[str, ...]:

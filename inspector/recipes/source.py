@@ -56,6 +56,11 @@ class Source:
             return SourceKind.LLM
         return SourceKind.EXPORTED if suffix == ".pt2" else SourceKind.RECORD
 
+    @property
+    def takes_function(self) -> bool:
+        """Return whether the function has a meaning: a function, or settings."""
+        return self.kind in (SourceKind.PYTHON, SourceKind.LLM)
+
     def __str__(self) -> str:
         return f"{self.path}:{self.function}" if self.function else self.path
 
