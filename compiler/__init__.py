@@ -35,7 +35,7 @@ _HOME = {
     "ExportPass": "compat.passes.export_pass",
     "ExportPassBaseError": "compat.passes.values",
     "ExportedProgramPassBase": "passes.base",
-    "ExportedProgramPassManager": "passes.manager",
+    "ExportedProgramPassManager": "passes.pipeline",
     "ExportedProgramPassResult": "passes.base",
     "Granularity": "partition.rules",
     "GroupBasedPartitioner": "partition.patterns",

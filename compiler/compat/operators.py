@@ -39,7 +39,7 @@ def to_out_variant(op_overload: object) -> tuple[Any, tuple[str, ...]]:
     """
     op = unwrap_op_overload(op_overload)
     if not _out_names(op):
-        variant = find_out_variant(edge_op(op))
+        variant = find_out_variant(op)
         if variant is None:
             raise MissingOutVariantsError([edge_op(op).name()], [])
         op = variant.op

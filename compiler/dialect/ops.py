@@ -10,17 +10,14 @@ from typing import Any
 
 import torch
 
-from compiler.dialect.dim_order import NAMESPACE as _DIM_ORDER
-from compiler.dialect.llama import NAMESPACE as _LLAMA
-from compiler.dialect.quantized import NAMESPACE as _QUANTIZED
+from compiler.dialect.out_variants import find_out_variant
 from compiler.dialect.schema import EdgeSchema
 from compiler.dialect.templates import walk
+from compiler.dialect.written import WRITTEN_NAMESPACES, schema_name
 from compiler.untyped import OpOverload
 
-# Our namespaces, and the names of their operators in files.
 # Printed graphs and generated code name operators by it; scripts and FileCheck patterns match it.
 _PRINTED_MODULE = "executorch.exir.dialects.edge._ops"
-_WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed", _LLAMA: "llama"}
 
 
 class EdgeOp:
@@ -59,8 +56,7 @@ class EdgeOp:
 
     def _names(self) -> dict[str, str]:
         """Return the name of the operator; `__init__` cannot set it, as Dynamo traces that."""
-        below, name = str(self.op._schema.name).split("::")
-        namespace = _WRITTEN.get(below, below)
+        namespace, name = schema_name(self.op).split("::")
         whole = f"{namespace}.{name}.{self.op._overloadname}"
         return {"namespace": namespace, "__name__": whole, "__qualname__": whole}
 
@@ -69,9 +65,7 @@ class EdgeOp:
 
         Raises: RuntimeError if it does not exist
         """
-        from compiler.dialect.out_variants import find_out_variant  # it checks these operators
-
-        found = find_out_variant(self)
+        found = find_out_variant(self.op)
         if found is None:
             raise RuntimeError(f"SchemaKind.out variant of operator {self.name()} can't be found.")
         return found.op
@@ -79,7 +73,7 @@ class EdgeOp:
     @property
     def schema_name(self) -> str:
         """Return ``namespace::operator`` as written into program files."""
-        return f"{self.namespace}::{self.op._schema.name.split('::')[1]}"
+        return schema_name(self.op)
 
     def name(self) -> str:
         """Return ``namespace::operator.overload``."""
@@ -145,7 +139,11 @@ class _Edge:
             from torch.ao.quantization.fx import _decomposed  # a call would not be traced by Dynamo
 
             del _decomposed
-        own = [getattr(torch.ops, home) for home, written in _WRITTEN.items() if written == name]
+        own = [
+            getattr(torch.ops, home)
+            for home, written in WRITTEN_NAMESPACES.items()
+            if written == name
+        ]
         return _Level(*own, getattr(torch.ops, name))
 
 

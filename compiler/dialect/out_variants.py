@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from compiler.dialect import quantized
-from compiler.dialect.mutating_ops import is_write, writer_of
-from compiler.dialect.ops import EdgeOp, edge_op
-from compiler.errors import MissingOutVariantsError, source_line
+from compiler.dialect.written import schema_name, written_namespace
 from compiler.untyped import native
 
 # Arguments that only a call without `out` needs: dtype, layout and device of the result.
@@ -38,7 +34,7 @@ class OutVariant:
     op: Any
 
 
-def find_out_variant(op: EdgeOp) -> OutVariant | None:
+def find_out_variant(op: Any) -> OutVariant | None:  # noqa: ANN401 - an overload of torch
     """Return the overload whose other arguments are those of the operator, in order."""
     known = _found.get(op) or _search(op)
     if known is not None:  # one that is missing may be registered later
@@ -46,16 +42,15 @@ def find_out_variant(op: EdgeOp) -> OutVariant | None:
     return known
 
 
-_found: dict[EdgeOp, OutVariant] = {}
+_found: dict[Any, OutVariant] = {}
 
 
-def _search(op: EdgeOp) -> OutVariant | None:
-    requested = {a.name: str(a.type) for a in op.op._schema.arguments}
+def _search(op: Any) -> OutVariant | None:  # noqa: ANN401
+    requested = {a.name: str(a.type) for a in op._schema.arguments}
     for found in _overloads(op):
         formals = formals_of(found)
         if _fits(formals, requested):
-            name = edge_op(found).schema_name
-            return OutVariant(name, found._schema.overload_name, formals, found)
+            return OutVariant(schema_name(found), found._schema.overload_name, formals, found)
     return None
 
 
@@ -66,10 +61,12 @@ def formals_of(op: Any) -> tuple[Formal, ...]:  # noqa: ANN401 - an operator ove
     )
 
 
-def _overloads(op: EdgeOp) -> Iterator[Any]:
-    packets = [op.op.overloadpacket]
-    if op.namespace == quantized.WRITTEN:  # torch has no forms that write into given memory
-        packets.append(getattr(quantized.own_packets, op.op._schema.name.split("::")[1], None))
+def _overloads(op: Any) -> Iterator[Any]:  # noqa: ANN401
+    packets = [op.overloadpacket]
+    if (
+        written_namespace(op) == quantized.WRITTEN
+    ):  # torch has no forms that write into given memory
+        packets.append(getattr(quantized.own_packets, op._schema.name.split("::")[1], None))
     for packet in packets:
         if packet is not None:
             # A packet lists the overloads there were when it was first used.
@@ -83,20 +80,3 @@ def _fits(formals: tuple[Formal, ...], requested: dict[str, str]) -> bool:
         return False
     left_out = requested.keys() - given.keys()
     return left_out <= _OPTIONS and [name for name in requested if name in given] == list(given)
-
-
-def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:
-    """Check that every edge operator has an out variant.
-
-    Raises: MissingOutVariantsError naming all operators without one
-    """
-    first: dict[EdgeOp, torch.fx.Node] = {}
-    for node in nodes:
-        if isinstance(node.target, EdgeOp):
-            first.setdefault(node.target, node)
-        elif is_write(node) and writer_of(node).op._schema.returns:
-            first.setdefault(writer_of(node), node)
-    missing = {op.name(): node for op, node in first.items() if find_out_variant(op) is None}
-    if missing:
-        lines = dict.fromkeys(source_line(node) for node in missing.values())
-        raise MissingOutVariantsError(sorted(missing), [line for line in lines if line])

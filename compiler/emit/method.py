@@ -327,7 +327,7 @@ class _Emission:
         node = step.node
         target = node.target
         if isinstance(target, EdgeOp):
-            variant = find_out_variant(target)
+            variant = find_out_variant(target.op)
             assert variant is not None  # checked before, for all operators together
             args = self._kernel_arguments(node, target, variant)
             self._instruction(variant.name, variant.overload, args, node)
@@ -401,7 +401,7 @@ class _Emission:
         slots = {name: _Written(slot) for name, slot in step.targets.items()}
         given = {**node.kwargs, **slots}
         count = len(op.op._schema.returns)
-        variant = find_out_variant(op)
+        variant = find_out_variant(op.op)
         if variant is None:
             args = [self._argument(given, formal) for formal in formals_of(op.op)]
             self._instruction(op.schema_name, op.op._schema.overload_name, args, node)

@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from compiler.dialect.out_variants import check_out_variants
+from compiler.dialect.checked_variants import check_out_variants
 from compiler.emit.backend_options import check_devices
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.emit.constants import TensorSegment

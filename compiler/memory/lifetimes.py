@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -31,10 +31,8 @@ from compiler.memory.instructions import (
     results_of,
     slot_of,
 )
-from compiler.memory.loops import FLOWS
-from compiler.memory.specs import DYNAMIC_BOUND, FrozenSpec, hinted_ranges, spec_of
+from compiler.memory.specs import DYNAMIC_BOUND, FrozenSpec, spec_of
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
-from schema.objects.cyclic_gc import gc_suspended
 
 _VIEW = edge_op(aten.view_copy.default)
 _SAME_BYTES = frozenset(
@@ -83,42 +81,15 @@ class Schedule:
         )
 
 
-@gc_suspended()
-def schedule(
-    program: ExportedProgram,
-    options: Any,  # noqa: ANN401 - a MemoryPlanningPass, or a pass with some of its attributes
-    *,
-    elide_views: bool = True,
-    not_viewed: frozenset[str] = frozenset(),
-    state: frozenset[str] = frozenset(),
-    hints: bool = False,
-) -> Schedule:
-    """Return the instructions and blocks of an edge program.
-
-    Args:
-        program: the edge program
-        options: which values are planned
-        elide_views: let static views share memory instead of copying it
-        not_viewed: placeholders whose memory views must not share
-        state: buffers that are state though this method only reads them
-        hints: use the sizes of the example inputs as upper bounds
-
-    Raises: CompileError naming the node whose shape cannot be planned
-    """
-    scheduling = Scheduling(program, options)
-    scheduling.elide_views = elide_views
-    scheduling.not_viewed = not_viewed
-    scheduling.state = state
-    if hints:
-        scheduling.ranges |= hinted_ranges(program)
-    return scheduling.run()
-
-
 def _resolve(stands_for: Mapping[Slot, Any], leaf: Any) -> Any:  # noqa: ANN401
     if not isinstance(leaf, torch.fx.Node):
         return leaf
     slot = slot_of(leaf)
     return stands_for.get(slot, slot)
+
+
+Flow = Callable[["Scheduling", torch.fx.Node, torch.fx.GraphModule], None]
+"""Adds the steps of a call; the last argument is the graph module that the call is in."""
 
 
 class Scheduling:
@@ -128,9 +99,22 @@ class Scheduling:
     not_viewed: frozenset[str] = frozenset()
     state: frozenset[str] = frozenset()
 
-    def __init__(self, program: ExportedProgram, options: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        program: ExportedProgram,
+        options: Any,  # noqa: ANN401 - a MemoryPlanningPass, or a pass with some of its attributes
+        flows: Mapping[str, Flow],
+    ) -> None:
+        """Take the program, which values are planned, and the steps of higher-order operators.
+
+        Args:
+            program: the edge program
+            options: which values are planned
+            flows: by name of a higher-order operator, what adds the steps of its calls
+        """
         self.program = program
         self.options = options
+        self.flows = flows
         self.ranges = ranges_of(program)
         self.nodes = list(program.graph.nodes)
         self.by_name = {node.name: node for node in self.nodes}
@@ -265,7 +249,7 @@ class Scheduling:
             self._block((node, 0), spec, Role.BUFFER, planned=planned, at=0)
 
     def _call(self, node: torch.fx.Node, owner: torch.fx.GraphModule) -> None:
-        flow = FLOWS.get(getattr(node.target, "__name__", ""))
+        flow = self.flows.get(getattr(node.target, "__name__", ""))
         if flow is not None and isinstance(node.target, HigherOrderOperator):
             flow(self, node, owner)
             return

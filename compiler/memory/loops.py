@@ -6,16 +6,13 @@ false.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from compiler.memory.instructions import Jump, Label, Move, Raw, Slot, results_of
+from compiler.memory.lifetimes import Flow, Scheduling
 from compiler.memory.writes import write
-
-if TYPE_CHECKING:
-    from compiler.memory.lifetimes import Scheduling
 
 
 def _cond(to: Scheduling, node: torch.fx.Node, owner: torch.fx.GraphModule) -> None:
@@ -145,8 +142,6 @@ def _body(owner: torch.fx.GraphModule, reference: Any) -> torch.fx.GraphModule: 
     assert isinstance(found, torch.fx.GraphModule)  # the verifier has checked it
     return found
 
-
-Flow = Callable[["Scheduling", torch.fx.Node, torch.fx.GraphModule], None]
 
 FLOWS: dict[str, Flow] = {
     "cond": _cond,

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from torch.export import ExportedProgram
 
 from compiler.memory.blocks import BlockPlacement
-from compiler.memory.lifetimes import Schedule, schedule
+from compiler.memory.lifetimes import Schedule
 from compiler.memory.plan import plan_method, share_buffers, without_shared
+from compiler.memory.scheduling import schedule
 from compiler.stages import Stages
 
 

@@ -101,7 +101,7 @@ class OutGraph:
     def _out_call(self, graph: torch.fx.Graph, node: torch.fx.Node, new: Any) -> torch.fx.Node:  # noqa: ANN401
         target = node.target
         assert isinstance(target, EdgeOp)
-        variant = find_out_variant(target)
+        variant = find_out_variant(target.op)
         assert variant is not None  # checked before, for all operators together
         args, kwargs = walk(new, (tuple(node.args), dict(node.kwargs)))
         taken = {formal.name for formal in variant.arguments}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -17,10 +17,8 @@ from compiler.dialect.mutating_ops import first_written, is_write, writer_of, wr
 from compiler.dialect.templates import nodes_in
 from compiler.memory.blocks import Role
 from compiler.memory.instructions import Raw, Slot, Write, results_of, slot_of
+from compiler.memory.lifetimes import Scheduling
 from compiler.untyped import HigherOrderOperator
-
-if TYPE_CHECKING:
-    from compiler.memory.lifetimes import Scheduling
 
 Node = torch.fx.Node
 

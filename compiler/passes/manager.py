@@ -9,11 +9,9 @@ from typing import Any
 
 import torch
 from torch._export.verifier import SpecViolationError
-from torch.export import ExportedProgram
 
 from compiler.errors import CancelledError
 from compiler.passes.base import (
-    ExportedProgramPassResult,
     PassError,
     PassResult,
     PassType,
@@ -202,22 +200,3 @@ def _check_calls(module: torch.nn.Module) -> None:
     for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
         if node.op == "call_method":
             raise ValueError(f"call_method `{node.name}` is not supported in a graph of operators")
-
-
-class ExportedProgramPassManager(PassManager):
-    """Runs passes over a program: program passes and graph module passes."""
-
-    def __call__(
-        self, module: ExportedProgram, override_verifiers: Sequence[Any] | None = None
-    ) -> ExportedProgramPassResult:
-        """Return the transformed program; the given one is not changed.
-
-        Args:
-            module: the program
-            override_verifiers: of the program that is returned, instead of the given one's
-
-        Raises: PassError naming the pass that failed, or behind which a check fails
-        """
-        from compiler.passes.pipeline import managed  # it runs this manager
-
-        return managed(self, module, override_verifiers)

@@ -35,7 +35,7 @@ from compiler.passes.base import (
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.in_place import has_writes, without_writes
 from compiler.passes.lineage import Snapshot, restore_metadata, snapshot
-from compiler.passes.manager import ExportedProgramPassManager, PassManager
+from compiler.passes.manager import PassManager
 from compiler.passes.signature import constant_values, updated_signature
 from compiler.stages import Stages
 from schema.objects.cyclic_gc import gc_suspended
@@ -173,6 +173,23 @@ def _is_incomplete(module: torch.fx.GraphModule) -> bool:
             return True
         calls = calls or node.op == "call_function"
     return False
+
+
+class ExportedProgramPassManager(PassManager):
+    """Runs passes over a program: program passes and graph module passes."""
+
+    def __call__(
+        self, module: ExportedProgram, override_verifiers: Sequence[Any] | None = None
+    ) -> ExportedProgramPassResult:
+        """Return the transformed program; the given one is not changed.
+
+        Args:
+            module: the program
+            override_verifiers: of the program that is returned, instead of the given one's
+
+        Raises: PassError naming the pass that failed, or behind which a check fails
+        """
+        return managed(self, module, override_verifiers)
 
 
 def managed(

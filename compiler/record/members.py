@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+from schema.etrecord import RecordFile
 from schema.etrecord import members as m
 from schema.etrecord.archive.zip_write import Bytes, Content, Sums, archive_chunks
-
-if TYPE_CHECKING:
-    from compiler.record.record import ETRecord
 
 _PROGRAMS = ("exported_program", "export_graph_id", "_edge_programs", "graph_map")
 _JSON = {
@@ -21,27 +19,41 @@ _JSON = {
 _SAVED = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 
 
-def record_chunks(record: ETRecord, *, numbered: bool) -> Iterator[Bytes]:
+def record_chunks(
+    file: RecordFile | None,
+    parts: Mapping[str, Any],
+    own: Mapping[str, Callable[[], bytes]],
+    *,
+    numbered: bool,
+) -> Iterator[Bytes]:
     """Return a record as a file, piece by piece.
 
     Parts that were read from a file and never accessed are copied from it.
 
     Args:
-        record: the record
+        file: that the record was read from
+        parts: that were set or accessed, and so may have changed, by attribute
+        own: writer of each member that the stock tool does not read
         numbered: use graph ids that are equal in each process, not those of torch
 
     Raises: UnsupportedError if an argument cannot be represented in a record
     """
     sums = Sums()
-    return archive_chunks(_contents(record, sums, numbered), sums)
+    return archive_chunks(_contents(file, parts, own, sums, numbered=numbered), sums)
 
 
-def _contents(record: ETRecord, sums: Sums, numbered: bool) -> Iterator[Content]:
-    parts = record.given_parts()
-    if record.source is None:
+def _contents(
+    file: RecordFile | None,
+    parts: Mapping[str, Any],
+    own: Mapping[str, Callable[[], bytes]],
+    sums: Sums,
+    *,
+    numbered: bool,
+) -> Iterator[Content]:
+    if file is None:
         yield Content(m.MARKER, b"")
     else:
-        yield from _kept(record.source.artifact, set(parts))
+        yield from _kept(file, set(parts))
     if any(parts.get(part) for part in _PROGRAMS):
         from compiler.record.programs import program_contents
 
@@ -49,7 +61,7 @@ def _contents(record: ETRecord, sums: Sums, numbered: bool) -> Iterator[Content]
     for part, member in _JSON.items():
         if parts.get(part) is not None:
             yield Content(member, json.dumps(parts[part]).encode())
-    for member, write in record.own_members().items():
+    for member, write in own.items():
         yield Content(member, write())
     for part, member in _SAVED.items():
         if parts.get(part) is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from compiler.record import user_values
+from compiler.record.members import record_chunks
 from schema import etrecord
 from schema.etrecord.parts.guard import MEMBER as REFUSALS
 from schema.etrecord.parts.guard import Refusal, encode_refusals
@@ -175,14 +176,6 @@ class ETRecord:
         if name not in self._parts and self.source is not None:
             return self.source.has(name)
         return self._parts.get(name) is not None
-
-    def given_parts(self) -> Mapping[str, Any]:
-        """Return the parts that were set or accessed, and so may have changed, by attribute."""
-        return self._parts
-
-    def own_members(self) -> Mapping[str, Callable[[], bytes]]:
-        """Return the writer of the members that the stock tool does not read."""
-        return self._own
 
     @property
     def artifact(self) -> etrecord.RecordFile:
@@ -362,11 +355,10 @@ class ETRecord:
         if self.source is not None and not self._parts and not self._own:
             stream.write(etrecord.encode(self.source.artifact))
             return
-        from compiler.record.members import record_chunks
-
+        artifact = None if self.source is None else self.source.artifact
         with gc_suspended():  # a garbage collection over all of torch's objects takes 0.2 s
             # A background writer thread was not faster: a new thread touches fresh memory pages.
-            for chunk in record_chunks(self, numbered=numbered):
+            for chunk in record_chunks(artifact, self._parts, self._own, numbered=numbered):
                 stream.write(chunk)
 
     def copy(self) -> ETRecord:

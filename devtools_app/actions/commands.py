@@ -28,7 +28,8 @@ from devtools_app.state import transitions
 from devtools_app.state.external_editor import EditorError, default_template, editor_command
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings
-from devtools_app.state.tab_groups import TabGroup, show_group
+from devtools_app.state.tab_groups import TabGroup
+from devtools_app.state.transitions import show_group
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.image import save_image
 from inspector.files.workspace_file import SUFFIX

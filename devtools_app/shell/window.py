@@ -47,7 +47,7 @@ from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
-from devtools_app.state.tab_groups import with_group_of_view
+from devtools_app.state.transitions import with_group_of_view
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, ViewContext, ViewSpec, tabs_of
 from devtools_app.widgets.files import PathChooser

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devtools_app.state.state import Bookmark, Gaps, OpenSession, Place, State
+from devtools_app.state.tab_groups import TabGroup, Tabs
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
@@ -186,3 +187,30 @@ def _drop_closed(state: State, places: tuple[Place, ...]) -> tuple[Place, ...]:
 
 def _at(state: State, place: Place) -> State:
     return replace(state, current=place.session, method=place.method, selection=place.selection)
+
+
+def with_group_of_view(state: State, tabs: Tabs) -> State:
+    """Return the state with a group in front that has the view in front.
+
+    That of the state if it has the view, else the first one that does; a view of no group changes
+    nothing.
+    """
+    if state.view in tabs.get(state.group, ()):
+        group = state.group
+    else:
+        found = next((one for one, names in tabs.items() if state.view in names), None)
+        if found is None:
+            return state
+        group = found
+    if (group, state.fronts.get(group)) == (state.group, state.view):
+        return state
+    return replace(state, group=group, fronts={**state.fronts, group: state.view})
+
+
+def show_group(state: State, group: TabGroup, tabs: Tabs) -> State:
+    """Return the state with another group in front, at the view that was in front of it."""
+    names = tabs.get(group, ())
+    front = state.fronts.get(group, "")
+    if group is state.group or not names:
+        return state
+    return replace(state, group=group, view=front if front in names else names[0])

@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.state.requests import ShowView
+from devtools_app.state.state import State
 from devtools_app.viewmodels.timeline_counters import IN_USE
 from devtools_app.views.editing import item_menu
+from devtools_app.views.spec import ViewContext
+from devtools_app.views.timeline_find import EventSearch
+from devtools_app.views.timeline_range import RangePanel
 from devtools_app.widgets.canvas import NOTHING
+from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_places import Pin
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.tables.selection import Selection
 from inspector.units import format_quantity
 
-if TYPE_CHECKING:
-    from devtools_app.views.timeline import TimelinePane
+
+class TimelineParts(Protocol):
+    """What the menus act on: the timeline view."""
+
+    canvas: TimelineCanvas
+    range: RangePanel
+    runs: ToolbarCombo
+    search: EventSearch
+    context: ViewContext
+
+    @property
+    def state(self) -> State:
+        """Return the state of the window."""
+        ...
+
+    def row_of(self, event: int) -> int:
+        """Return the row of an event, negative for a gap between events."""
+        ...
+
+    def export_range(self) -> None:
+        """Ask for a file and write the range."""
+        ...
+
+    def show_slowest_run(self) -> None:
+        """Show the slowest run."""
+        ...
+
+    def go_to_slowest(self) -> None:
+        """Select the slowest call."""
+        ...
 
 
-def timeline_menu(pane: TimelinePane, at: QPoint) -> QMenu | None:
+def timeline_menu(pane: TimelineParts, at: QPoint) -> QMenu | None:
     """Return the menu of what is at a point of the drawing, None without events."""
     canvas, point = pane.canvas, QPointF(at)
     if canvas.data is None:
@@ -42,7 +76,7 @@ def timeline_menu(pane: TimelinePane, at: QPoint) -> QMenu | None:
     return _of_all(pane)
 
 
-def _menu(pane: TimelinePane, name: str) -> QMenu:
+def _menu(pane: TimelineParts, name: str) -> QMenu:
     """Return a menu with the name of the clicked item."""
     menu = QMenu(pane.canvas)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -51,12 +85,12 @@ def _menu(pane: TimelinePane, name: str) -> QMenu:
     return menu
 
 
-def _length(pane: TimelinePane, span: tuple[float, float]) -> str:
+def _length(pane: TimelineParts, span: tuple[float, float]) -> str:
     data = pane.canvas.data
     return "" if data is None else format_quantity(span[1] - span[0], data.quantity)
 
 
-def _of_event(pane: TimelinePane, event: int) -> QMenu:
+def _of_event(pane: TimelineParts, event: int) -> QMenu:
     canvas, data = pane.canvas, pane.canvas.data
     if data is None:
         return QMenu(canvas)
@@ -84,7 +118,7 @@ def _of_event(pane: TimelinePane, event: int) -> QMenu:
     return menu
 
 
-def _flow_menu(pane: TimelinePane, parent: QMenu) -> QMenu:
+def _flow_menu(pane: TimelineParts, parent: QMenu) -> QMenu:
     """Return the calls that wrote what the selected one reads, and those that read its results."""
     canvas, data = pane.canvas, pane.canvas.data
     menu = QMenu("Go along the flow of data", parent)
@@ -97,14 +131,14 @@ def _flow_menu(pane: TimelinePane, parent: QMenu) -> QMenu:
     return menu
 
 
-def _pin_text(pane: TimelinePane, pin: Pin) -> str:
+def _pin_text(pane: TimelineParts, pin: Pin) -> str:
     if pin.name:
         name = f"all “{pin.name.replace('&', '&&')}”"
         return f"Unpin {name}\tP" if pin in pane.canvas.pins else f"Pin {name} at the top\tP"
     return "Unpin the lane" if pin in pane.canvas.pins else "Pin the lane at the top"
 
 
-def _of_counter(pane: TimelinePane, number: int) -> QMenu:
+def _of_counter(pane: TimelineParts, number: int) -> QMenu:
     canvas, data = pane.canvas, pane.canvas.data
     counter = data.counters[number] if data is not None else None
     menu = _menu(pane, f"Counter: {counter.label if counter is not None else ''}")
@@ -119,7 +153,7 @@ def _of_counter(pane: TimelinePane, number: int) -> QMenu:
     return menu
 
 
-def _of_range(pane: TimelinePane) -> QMenu:
+def _of_range(pane: TimelineParts) -> QMenu:
     canvas = pane.canvas
     span = canvas.selected_extent() or (0.0, 0.0)
     menu = _menu(pane, f"Range of {_length(pane, span)}")
@@ -131,7 +165,7 @@ def _of_range(pane: TimelinePane) -> QMenu:
     return menu
 
 
-def _of_mark(pane: TimelinePane, flag: int) -> QMenu:
+def _of_mark(pane: TimelineParts, flag: int) -> QMenu:
     canvas = pane.canvas
     flags = canvas.marks.flags
     span = flags[flag]
@@ -152,7 +186,7 @@ def _of_mark(pane: TimelinePane, flag: int) -> QMenu:
     return menu
 
 
-def _of_lane(pane: TimelinePane, lane: int) -> QMenu:
+def _of_lane(pane: TimelineParts, lane: int) -> QMenu:
     canvas = pane.canvas
     menu = _menu(pane, f"Lane: {canvas.lane_name(lane)}")
     pin = canvas.pin_of_lane(lane)
@@ -163,7 +197,7 @@ def _of_lane(pane: TimelinePane, lane: int) -> QMenu:
     return menu
 
 
-def _of_all(pane: TimelinePane) -> QMenu:
+def _of_all(pane: TimelineParts) -> QMenu:
     canvas = pane.canvas
     menu = _menu(pane, f"Timeline: {pane.runs.currentText()}")
     menu.addAction("Go to the slowest call\tJ", pane.go_to_slowest)

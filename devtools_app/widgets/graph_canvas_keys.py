@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.canvas import KeyTable
 from devtools_app.widgets.graph_canvas_pick import (
     NOTHING,
@@ -16,14 +18,46 @@ from devtools_app.widgets.graph_canvas_pick import (
     neighbour,
 )
 
-if TYPE_CHECKING:
-    from devtools_app.widgets.graph_canvas import GraphCanvas
+
+class KeyedGraph(Protocol):
+    """What the keys move about: the graph canvas."""
+
+    @property
+    def placed(self) -> Placed | None:
+        """Return the graph, None without one."""
+        ...
+
+    @property
+    def selected_item(self) -> int:
+        """Return the selected item, NOTHING without one."""
+        ...
+
+    @property
+    def camera(self) -> Camera:
+        """Return what is seen of the graph."""
+        ...
+
+    def room(self) -> QSize:
+        """Return the size of the drawing."""
+        ...
+
+    def activate(self, item: int) -> None:
+        """Open or close a cluster, or show a node."""
+        ...
+
+    def close_around(self, item: int) -> None:
+        """Close the cluster around an item."""
+        ...
+
+    def select_item(self, item: int, *, show: bool = True) -> None:
+        """Select an item."""
+        ...
 
 
 class GraphKeys:
     """The keys of the canvas besides those of the camera."""
 
-    def __init__(self, canvas: GraphCanvas) -> None:
+    def __init__(self, canvas: KeyedGraph) -> None:
         self._canvas = canvas
 
     def table(self) -> KeyTable:

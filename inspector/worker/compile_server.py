@@ -12,7 +12,8 @@ from typing import Any
 from inspector.jobs.table import kind_named, resolved
 from inspector.worker.channel import Channel
 from inspector.worker.exporter import Say
-from inspector.worker.tasks import InterruptedTaskError, Task, perform
+from inspector.worker.interrupting import InterruptedTaskError
+from inspector.worker.tasks import Task, perform
 from inspector.worker.warm import StaleError, Warm
 
 COMPILE, PREVIEW = "compile", "preview"

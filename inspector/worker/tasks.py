@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,42 +11,12 @@ from typing import TYPE_CHECKING, Any
 from inspector.devices.errors import DeviceError
 from inspector.jobs.table import JobKind, kind_named, resolved
 from inspector.toolchain.child import ReportedError, ToolchainError
+from inspector.worker.interrupting import InterruptedTaskError, StopSignal
 
 if TYPE_CHECKING:  # they import torch, which not every worker needs
     from inspector.worker.warm import Warm
 
 Say = Callable[..., None]
-
-
-class InterruptedTaskError(Exception):
-    """A job that ends without a report; its function has handled the reason."""
-
-
-class StopSignal:
-    """The request of the user to end a job with partial results."""
-
-    def __init__(self) -> None:
-        self._asked = False
-        self._lock = threading.Lock()
-        self._action: Callable[[], object] | None = None
-
-    def is_asked(self) -> bool:
-        """Return whether to end."""
-        return self._asked
-
-    def ask(self) -> None:
-        """Request an end; called on any thread."""
-        with self._lock:
-            self._asked = True
-            if self._action is not None:
-                self._action()
-
-    def when_asked(self, action: Callable[[], object] | None) -> None:
-        """Call back once an end is requested; None forgets the callback."""
-        with self._lock:
-            self._action = action
-            if self._asked and action is not None:
-                action()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ from inspector.worker.contention import oversubscribed
 from inspector.worker.data_set import inputs_named
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, printed
+from inspector.worker.interrupting import StopSignal
 from inspector.worker.passes import Passes
 from inspector.worker.run_job import options_of, stopped_words, times_of
-from inspector.worker.tasks import StopSignal, Task
+from inspector.worker.tasks import Task
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.program.loading import read
 from runtime.tracing.sinks import ALIGNMENT

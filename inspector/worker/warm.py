@@ -19,9 +19,9 @@ from inspector.recipes.data_source import data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.recipes.source import SourceKind
 from inspector.worker.exporter import Exported, Say, is_users
+from inspector.worker.interrupting import InterruptedTaskError
 from inspector.worker.lowering import lowered
 from inspector.worker.quantize import quantize_source
-from inspector.worker.tasks import InterruptedTaskError
 
 _MOST = 3  # quantized forms of a program, and sets of types
 Stamp = tuple[int, int]

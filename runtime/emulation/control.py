@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
-from runtime.emulation.recorded import UNKNOWN, NestedCall, Scope, Sides, on_sides
+from runtime.emulation.recorded import UNKNOWN, NestedCall, RecordedGraph, Scope, Sides, on_sides
 from schema.graph import inner_name
-
-if TYPE_CHECKING:
-    from runtime.emulation.graph import GraphRun
 
 CONDITION, MAP, SCAN, LOOP, DELEGATE = "cond", "map_impl", "scan", "while_loop", "delegate"
 _Values = Sequence[Mapping[str, Any]]
 
 
-def _condition(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
+class NestedRun(Protocol):
+    """A run of a recorded graph, as the nodes that hold graphs see it (`emulation.graph`)."""
+
+    sides: int
+
+    def inner(
+        self, graph: RecordedGraph, given: Sequence[Sides], scope: Scope, *, counted: bool = True
+    ) -> list[Sides]:
+        """Return the outputs of a nested graph."""
+        ...
+
+
+def _condition(run: NestedRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
     (chosen,), given = _operands(call, values)
     truths = [_truth(value) for value in chosen]
     results: Sides = [UNKNOWN] * run.sides
@@ -32,7 +41,7 @@ def _condition(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -
     return results
 
 
-def _map(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
+def _map(run: NestedRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
     columns, rest = _operands(call, values)
     place = (*scope, inner_name(call.name, 0))
     rows = [
@@ -42,7 +51,7 @@ def _map(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Side
     return _joined(_stacked(rows), run.sides)
 
 
-def _scan(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
+def _scan(run: NestedRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
     carried, columns, rest = _operands(call, values)
     place = (*scope, inner_name(call.name, 0))
     rows: list[list[Sides]] = []
@@ -54,7 +63,7 @@ def _scan(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sid
     return _joined([*carried, *_stacked(rows)], run.sides)
 
 
-def _loop(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
+def _loop(run: NestedRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
     carried, rest = _operands(call, values)
     places = [(*scope, inner_name(call.name, number)) for number in (0, 1)]
     going = [True] * run.sides
@@ -72,7 +81,7 @@ def _loop(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sid
         ]
 
 
-def _delegate(run: GraphRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
+def _delegate(run: NestedRun, call: NestedCall, values: _Values, scope: Scope) -> Sides:
     (given,) = _operands(call, values)
     place = (*scope, inner_name(call.name, 0))
     return _joined(run.inner(call.graphs[0], given, place), run.sides)
@@ -114,7 +123,7 @@ def _stacked(rows: Sequence[Sequence[Sides]]) -> list[Sides]:
     ]
 
 
-_Run = Callable[["GraphRun", NestedCall, _Values, Scope], Sides]
+_Run = Callable[[NestedRun, NestedCall, _Values, Scope], Sides]
 NESTED: dict[str, _Run] = {
     CONDITION: _condition,
     MAP: _map,

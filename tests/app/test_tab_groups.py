@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devtools_app.state.state import State
-from devtools_app.state.tab_groups import (
-    MOST_TABS,
-    TabGroup,
-    show_group,
-    tab_key,
-    with_group_of_view,
-)
+from devtools_app.state.tab_groups import MOST_TABS, TabGroup, tab_key
+from devtools_app.state.transitions import show_group, with_group_of_view
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, tabs_of
 from inspector.files.load import load_session

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.dialect.ops import edge_op
 from compiler.dialect.out_variants import find_out_variant
 from tests.compiler.coverage.inputs import DTYPES, core_operators, name_of
 from tests.compiler.coverage.run import Cell, Outcome, cells_of, channels_last_cells
@@ -94,6 +93,6 @@ def _has_results_of_its_own(op: Any) -> bool:
 
 @pytest.mark.parametrize("op", [*filter(_has_results_of_its_own, core_operators())], ids=name_of)
 def test_functional_core_operator_has_an_out_variant(op: Any) -> None:
-    variant = find_out_variant(edge_op(op))
+    variant = find_out_variant(op)
     assert variant is not None
     assert any(formal.is_out for formal in variant.arguments)

@@ -16,7 +16,8 @@ from compiler.compat.passes.export_pass import ExportPass
 from compiler.compat.passes.rewriting import replace_pattern
 from compiler.compat.passes.values import ExportPassBaseError, NodeMetadata
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult, PassError
-from compiler.passes.manager import ExportedProgramPassManager, PassManager
+from compiler.passes.manager import PassManager
+from compiler.passes.pipeline import ExportedProgramPassManager
 from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY, SAMPLES, Apply
 

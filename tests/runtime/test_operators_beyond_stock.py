@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.dialect.ops import edge_op
 from compiler.dialect.out_variants import find_out_variant
 from runtime import ExecutionError, Runtime
 from runtime.kernels import BEYOND_STOCK, built_in
@@ -296,7 +295,7 @@ def test_each_core_operator_has_a_kernel_under_the_name_the_compiler_emits() -> 
     for operator in core_operators():
         if name_of(operator).startswith("sym_") or operator.is_view:
             continue
-        variant = find_out_variant(edge_op(operator))
+        variant = find_out_variant(operator)
         if variant is not None:
             missing += registry.missing([f"{variant.name}.{variant.overload}"])
     assert set(missing) == {  # to_edge always decomposes these

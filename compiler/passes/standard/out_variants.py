@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from compiler.dialect import memory_ops as memory
+from compiler.dialect.checked_variants import check_out_variants
 from compiler.dialect.ops import EdgeOp
-from compiler.dialect.out_variants import check_out_variants, find_out_variant
+from compiler.dialect.out_variants import find_out_variant
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.lineage import inherit
 from compiler.untyped import aten
@@ -48,7 +49,7 @@ class ToOutVarPass(PassBase):
 def _replace(graph: torch.fx.Graph, node: Node) -> None:
     if node.op != "call_function" or not isinstance(node.target, EdgeOp):
         return
-    variant = find_out_variant(node.target)
+    variant = find_out_variant(node.target.op)
     if variant is None:
         return
     if node.target.op is aten.view_copy.default:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
+from devtools_app.viewmodels.layout.segments import PlacedLines
 from devtools_app.viewmodels.layout.stubs import Stubs
 from devtools_app.viewmodels.layout.visible import Ints
-
-if TYPE_CHECKING:
-    from devtools_app.viewmodels.layout.lines import PlacedLines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +70,7 @@ class Placed:
     stubs: Stubs
     width: float
     height: float
-    lines: list[PlacedLines] = field(default_factory=list["PlacedLines"], init=False, repr=False)
+    lines: list[PlacedLines] = field(default_factory=list[PlacedLines], init=False, repr=False)
 
     @property
     def node_count(self) -> int:

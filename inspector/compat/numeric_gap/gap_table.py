@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,7 +40,8 @@ from inspector.trace.event_kinds import OPERATOR_CALL
 if TYPE_CHECKING:
     from inspector.compat.devtools.etrecord import ETRecord
     from inspector.compat.devtools.event import Event
-    from inspector.compat.devtools.inspector import Inspector
+    from inspector.compat.devtools.event_block import EventBlock
+    from inspector.files.session import Session
 
 _FORWARD = "forward"
 _COLUMNS = (
@@ -55,11 +56,21 @@ _COLUMNS = (
 )
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 1 << 28  # of what is kept for the next distance
-_KNOWN: WeakKeyDictionary[Inspector, dict[Any, Recorded]] = WeakKeyDictionary()
+
+
+class Inspected(Protocol):
+    """What is read of an Inspector (see ``inspector.compat.devtools.inspector``)."""
+
+    session: Session
+    event_blocks: list[EventBlock]
+    etrecord: ETRecord | None
+
+
+_KNOWN: WeakKeyDictionary[Inspected, dict[Any, Recorded]] = WeakKeyDictionary()
 
 
 def numeric_gap(
-    inspector: Inspector, distance: object, reference_graph: str | None, *, best_effort: bool
+    inspector: Inspected, distance: object, reference_graph: str | None, *, best_effort: bool
 ) -> DataFrame:
     """Return one row for each group of debug handles; see ``Inspector.calculate_numeric_gap``.
 
@@ -105,7 +116,7 @@ def _columns() -> Any:  # noqa: ANN401 - pandas has no types here
 
 
 def _body_rows(
-    inspector: Inspector,
+    inspector: Inspected,
     method: str,
     measure: Any,  # noqa: ANN401 - duck-typed
     found: Recorded,
@@ -118,7 +129,7 @@ def _body_rows(
         yield dict(zip(_COLUMNS, (*cells, gap, row.traces), strict=True))
 
 
-def _why_nothing(inspector: Inspector) -> str:
+def _why_nothing(inspector: Inspected) -> str:
     """Return why all rows are missing."""
     events = [event for block in inspector.event_blocks for event in block.events]
     if not any(len(event.debug_data) for event in events):
@@ -127,7 +138,7 @@ def _why_nothing(inspector: Inspector) -> str:
 
 
 def _recorded(
-    inspector: Inspector, record: ETRecord, method: str, requested: str | None, *, best_effort: bool
+    inspector: Inspected, record: ETRecord, method: str, requested: str | None, *, best_effort: bool
 ) -> Recorded:
     """Return the values of the recorded program; it runs once for all distances if memory allows.
 
@@ -145,7 +156,7 @@ def _recorded(
     return copied(known[key])
 
 
-def _by_method(inspector: Inspector) -> dict[str, list[Event]]:
+def _by_method(inspector: Inspected) -> dict[str, list[Event]]:
     """Return the events of each method that was run and recorded."""
     assert inspector.etrecord is not None
     known = inspector.etrecord.artifact.methods
@@ -159,7 +170,7 @@ def _by_method(inspector: Inspector) -> dict[str, list[Event]]:
 
 
 def _rows(
-    inspector: Inspector,
+    inspector: Inspected,
     method: str,
     measure: Any,  # noqa: ANN401 - duck-typed
     found: Recorded,
