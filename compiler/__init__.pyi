@@ -96,8 +96,8 @@ from compiler.passes.base import ExportedProgramPassResult as ExportedProgramPas
 from compiler.passes.base import PassBase as PassBase
 from compiler.passes.base import PassError as PassError
 from compiler.passes.base import PassResult as PassResult
-from compiler.passes.manager import ExportedProgramPassManager as ExportedProgramPassManager
 from compiler.passes.manager import PassManager as PassManager
+from compiler.passes.pipeline import ExportedProgramPassManager as ExportedProgramPassManager
 from compiler.passes.standard.common_subexpressions import CSEPass as CSEPass
 from compiler.passes.standard.constant_prop import ConstantPropPass as ConstantPropPass
 from compiler.passes.standard.constant_prop import constant_prop_pass as constant_prop_pass
