@@ -28,6 +28,7 @@ from inspector.jobs.table import (  # noqa: E402
 )
 from inspector.worker.channel import Channel, remove_folder  # noqa: E402
 from inspector.worker.tasks import Task, perform  # noqa: E402
+from schema.vendors.needs import use_own_commands  # noqa: E402
 
 # Kinds of workers: the modules to import ahead, and the function that lists the names a job may
 # use.
@@ -44,6 +45,7 @@ def main() -> int:
     """Import the libraries of the kind of worker, report available names, receive and run a job."""
     channel = Channel()
     faulthandler.enable(file=2)
+    use_own_commands()  # vendors' compilers start programs that were installed beside them
     label, work, names = _AHEAD[sys.argv[1] if sys.argv[1:] else COMPILES]
     try:
         found = resolved(f"inspector.worker.{work}")

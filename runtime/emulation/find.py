@@ -74,10 +74,13 @@ class Emulation:
         known = dict(zip(plan.inputs, graph.inputs, strict=False))
         known.update(zip(plan.outputs, graph.outputs, strict=False))
         names = ValueMatcher(graph, plan, handles, known)
+        constants = self._constants(graph, plan.name)
+        between = _between(graph, names, (place, call), constants)
+        if between is not None:
+            return between
         nodes = _owned(graph, names, handles, place)
         if not nodes:
             raise _another(f"no node of {plan.name!r} has the debug handles of the partition")
-        constants = self._constants(graph, plan.name)
         inputs, outputs = _border(graph, nodes, constants)
         split = len(call.args) - len(outputs)
         given, taken = call.args[:split], call.args[split:]
@@ -86,13 +89,7 @@ class Emulation:
         ordered, results = names.placed(inputs, given), names.placed(outputs, taken)
         if ordered is None or results is None:
             raise _another(f"the inputs of partition {call.delegate_index} are ambiguous")
-        read = {name for node in nodes for name in reads(node)}
-        return RecordedGraph(
-            tuple(call_of(node) for node in nodes),
-            ordered,
-            results,
-            {name: constants[name] for name in read if name in constants},
-        )
+        return _graph_of(nodes, ordered, results, constants)
 
     def _constant(self, plan: m.ExecutionPlan, index: int) -> bool:
         value = plan.values[index].val if 0 <= index < len(plan.values) else None
@@ -134,6 +131,53 @@ def _held(graph: Graph, saved: Mapping[str, TensorData]) -> dict[str, torch.Tens
         if node.kind is NodeKind.PLACEHOLDER and target in saved:
             found[node.outputs[0]] = tensor_of(saved[str(target)])
     return found
+
+
+def _graph_of(
+    nodes: Sequence[GraphNode],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    constants: Mapping[str, torch.Tensor],
+) -> RecordedGraph:
+    read = {name for node in nodes for name in reads(node)}
+    held = {name: constants[name] for name in read if name in constants}
+    return RecordedGraph(tuple(call_of(node) for node in nodes), inputs, outputs, held)
+
+
+def _between(
+    graph: Graph,
+    names: ValueMatcher,
+    at: tuple[int, m.DelegateCall],
+    constants: Mapping[str, torch.Tensor],
+) -> RecordedGraph | None:
+    """Return the graph from the inputs of a call to its results, None if not all have names.
+
+    Compilers copy nodes into the partitions that read them, so that one handle is in several
+    partitions and beside them; what lies between two borders is certain all the same.
+    """
+    place, call = at
+    split = len(call.args) - names.results(place, call.args)
+    found = tuple(names.of.get(index, "") for index in call.args)
+    inputs, outputs = found[:split], found[split:]
+    if "" in found or not outputs:
+        return None
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    wanted, left = dict[str, GraphNode](), [*outputs]
+    while left:
+        name = left.pop()
+        if name in inputs or name in constants:
+            continue
+        node = makers.get(name)
+        if node is None or node.kind is not NodeKind.CALL:
+            return None
+        if node.name not in wanted:
+            wanted[node.name] = node
+            left.extend(reads(node))
+    called = {node.name for node in names.nodes.values()}
+    if not wanted or called & wanted.keys():
+        return None
+    nodes = [node for node in graph.nodes if node.name in wanted]
+    return _graph_of(nodes, inputs, outputs, constants)
 
 
 def _border(

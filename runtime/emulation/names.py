@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from schema.graph import Graph, GraphNode, NodeKind
+from schema.graph import Argument, Graph, GraphNode, NodeKind
 from schema.program import model as m
 
 Handles = Mapping[int, Sequence[int]]
@@ -54,6 +54,7 @@ class ValueMatcher:
         instructions = plan.chains[0].instructions if plan.chains else ()
         calls = [(at, entry.instr_args) for at, entry in enumerate(instructions)]
         self._calls = [(at, args) for at, args in calls if isinstance(args, m.KernelCall)]
+        self._delegates = [(at, args) for at, args in calls if isinstance(args, m.DelegateCall)]
         for _ in range(_PASSES):
             before = len(self.nodes)
             for at, args in self._calls:
@@ -61,6 +62,23 @@ class ValueMatcher:
                     self._match(at, args)
             if len(self.nodes) == before:
                 break
+
+    def results(self, place: int, args: Sequence[int]) -> int:
+        """Return how many of the last arguments of a delegate call are its results.
+
+        Args:
+            place: of the instruction
+            args: value indices
+        """
+        made = {*self._plan.inputs}
+        made.update(out for at, call in self._calls if at < place for out in self._outs(call))
+        made.update(*(call.args for at, call in self._delegates if at < place))
+        fixed = (index in made or not self._is_made(index) for index in reversed(args))
+        return next((count for count, given in enumerate(fixed) if given), len(args))
+
+    def _is_made(self, index: int) -> bool:
+        value = self._plan.values[index].val if 0 <= index < len(self._plan.values) else None
+        return isinstance(value, m.Tensor) and value.allocation_info is not None
 
     def _match(self, at: int, call: m.KernelCall) -> None:
         outs = self._outs(call)
@@ -95,14 +113,18 @@ class ValueMatcher:
         )
 
     def _agrees(self, node: GraphNode, call: m.KernelCall, outs: Sequence[int]) -> bool:
-        results = zip(outs, node.outputs, strict=False)
-        if not all(fits(self._plan, index, self._graph, name) for index, name in results):
-            return False
-        for argument, index in zip(node.args, call.args, strict=False):
-            known = self.of.get(index)
-            if len(argument.values) == 1 and known is not None and known != argument.values[0]:
+        for index, name in zip(outs, node.outputs, strict=False):
+            if self.of.get(index, name) != name or not fits(self._plan, index, self._graph, name):
                 return False
-        return True
+        return all(
+            self._may_be(argument, index)
+            for argument, index in zip(node.args, call.args, strict=False)
+        )
+
+    def _may_be(self, argument: Argument, index: int) -> bool:
+        """Return whether an argument of a node can be a value of the plan."""
+        name = argument.values[0] if len(argument.values) == 1 else None
+        return name is None or self.of.get(index, name) == name
 
     def placed(self, names: Sequence[str], args: Sequence[int]) -> tuple[str, ...] | None:
         """Return names in the order of values, None if the order is ambiguous.

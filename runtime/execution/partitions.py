@@ -26,6 +26,9 @@ from schema.etrecord import RecordFile
 from schema.program import ProgramFile
 from schema.program import model as m
 
+# What backends say of a payload that they do not run; the recorded graph may stand in for it.
+_REFUSED = frozenset((ErrorCode.DelegateInvalidCompatibility, ErrorCode.NotSupported))
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedPartition:
@@ -88,11 +91,15 @@ def load_partitions(
             own = replace(context, partition=number, kept=kept)
             found.append(_loaded(entry, program, own))
         except ExecutionError as error:
-            refused = error.code is ErrorCode.DelegateInvalidCompatibility
+            refused = error.code in _REFUSED
             if record is None or not refused or backends.backend(entry.id).payload_is_all:
                 raise
             stand_in = EmulatedBackend(f"does not run the payload: {_reason(error)}")
-            found.append(_emulated(plan, number, Emulation(record, program), stand_in))
+            try:
+                found.append(_emulated(plan, number, Emulation(record, program), stand_in))
+            except ExecutionError as why:  # the first cause stays, with what was tried
+                error.reason = f"{error.reason}; emulated by its record: {why.reason}"
+                raise error from why
     return found
 
 

@@ -92,7 +92,9 @@ def main() -> int:
         return 1
     let_parts_be_found()
     from inspector.toolchain.stock import answering
+    from schema.vendors.needs import use_own_commands
 
+    use_own_commands()  # vendors' compilers start programs that were installed beside them
     forget_names()
     while True:
         answering.answer(json.loads(first), notify)

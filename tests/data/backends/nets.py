@@ -348,6 +348,15 @@ class Gru(nn.Module):
         return self.out(self.gru(x)[0][:, -1])
 
 
+class Copies(nn.Module):
+    """A quantized value that two partitions and a kernel read, and a softmax after a kernel."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        values, indices = torch.cat([x, x * 2], 1).topk(3)
+        empty = torch.cat([x[:0], x, x * 2], 0)  # is left to a kernel
+        return empty, torch.stack([x, x], 1), torch.softmax(values, -1), indices
+
+
 _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "m1": (M1, (1, 3, 8, 8)),
     "conv": (ConvNet, (1, 3, 16, 16)),
@@ -367,6 +376,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "twice": (Twice, (3, 8)),
     "counting_cache": (CountingCache, (2, 4)),
     "constants": (Constants, (2, 5)),
+    "copies": (Copies, (4, 4)),
 }
 """Networks of one input, and its shape."""
 

@@ -1,6 +1,6 @@
 """Writes the payloads beside it: python recipe.py BACKEND NETWORK [OPTION], in an environment with the stock package.
 
-Vulkan, native and Core ML need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
+Vulkan, native and Core ML need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, Ethos-U ethos-u-vela 5.1.0 as well, MPS the folder backends/apple of
 release 1.4.1 as MPS_SOURCES. Each NAME.pte has a NAME.pt: [inputs, outputs of the module, or of the quantized
 program]. Networks are in nets.py.
 """
@@ -18,7 +18,7 @@ import torch
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from nets import network
 
-_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice")
+_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice", "copies")
 HERE = Path(__file__).resolve().parent
 
 
@@ -47,6 +47,10 @@ def partitioner(backend: str, option: str):
         return MPSPartitioner([CompileSpec("use_fp16", bytes([option == "fp16"]))])
     if backend == "coreml":
         return coreml_partitioner(option)
+    if backend == "ethosu":
+        from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
+
+        return EthosUPartitioner(EthosUCompileSpec("ethos-u55-128"))
     if backend == "vgf":
         from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
 
@@ -108,6 +112,12 @@ def quantizer(backend: str, option: str):
     )
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
 
+    if backend == "ethosu":
+        from executorch.backends.arm.ethosu import EthosUCompileSpec
+        from executorch.backends.arm.quantizer import EthosUQuantizer
+
+        config = get_symmetric_quantization_config()
+        return EthosUQuantizer(EthosUCompileSpec("ethos-u55-128")).set_global(config)
     if backend == "vgf":
         from executorch.backends.arm.quantizer import VgfQuantizer
         from executorch.backends.arm.vgf import VgfCompileSpec

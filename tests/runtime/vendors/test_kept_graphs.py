@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from runtime import ErrorCode, ExecutionError, Runtime
+from runtime import ErrorCode, ExecutionError, Program, Runtime
+from runtime.delegates.interface import BackendRegistry
+from runtime.kernels.registry import KernelRegistry
+from runtime.program.loading import decode_program, read
 from schema import etrecord
 from schema.origins import ValueOrigin
 from tests.architecture.tree import ROOT
@@ -56,3 +59,25 @@ def test_the_record_has_the_files_of_the_vendors_tools() -> None:
     assert sorted(name.rpartition(".")[2] for name in kept) == ["csv", "csv", "tosa", "xml"]
     other = memoryview(b"another payload")
     assert opened.record.kept(other) == {}
+
+
+def test_a_record_without_that_graph_stands_in_and_says_so() -> None:
+    """Its compiler copies nodes into the partitions that read them: handles are in several."""
+    copies = PROGRAM.with_name("ethosu_copies_int8.pte")
+    record = etrecord.decode(copies.with_suffix(".etrecord").read_bytes())
+    inputs, expected = torch.load(copies.with_suffix(".pt"))
+    method: Any = Runtime().load_program(copies).load_method("forward", emulate=record)
+    assert {one.origin for one in method.measurements} == {ValueOrigin.EMULATED}
+    for _ in range(2):
+        assert all(map(torch.equal, method.execute(inputs), expected))
+    missing = Program(decode_program(*read(copies)), KernelRegistry(), BackendRegistry({}))
+    method = missing.load_method("forward", emulate=record)
+    assert all(map(torch.equal, method.execute(inputs), expected))
+
+
+def test_a_record_that_cannot_stand_in_is_told_beside_the_first_cause() -> None:
+    copies = PROGRAM.with_name("ethosu_copies_int8.pte")
+    words = "no record has the TOSA graph.*emulated by its record: the record does not fit"
+    with pytest.raises(ExecutionError, match=words) as refused:
+        Runtime().load_program(copies).load_method("forward", emulate=_record())
+    assert refused.value.code == ErrorCode.NotSupported
