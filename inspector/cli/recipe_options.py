@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar, cast, get_type_hints
 
@@ -51,12 +53,18 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
         values = [value for value, _ in found.choices if value]
         more = f"; default: {default}" if default else ""
         if found.more:  # argparse would refuse what is in no list
-            shown = "{" + ",".join((*values, found.more)) + "}"
+            shown = _shown((*values, found.more))
             parser.add_argument(
                 flag, default=default, metavar=shown, help=f"{found.help}{more}", type=str
             )
             return
-        parser.add_argument(flag, choices=values, default=default, help=f"{found.help}{more}")
+        parser.add_argument(
+            flag,
+            choices=values,
+            default=default,
+            metavar=_shown(values),
+            help=f"{found.help}{more}",
+        )
     elif kind == tuple[str, ...]:
         parser.add_argument(
             flag,
@@ -72,6 +80,14 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
         parser.add_argument(
             flag, type=number, default=default, metavar=found.metavar, help=found.help
         )
+
+
+def _shown(words: Sequence[str]) -> str:
+    """Return words to choose from in a line; those that differ in a number are one with ``N``."""
+    whole = {word: re.sub(r":(\w+)=\d+$", r"[:\1=N]", word) for word in words}
+    bases = {shown.partition("[")[0] for word, shown in whole.items() if shown != word}
+    kept = [shown for word, shown in whole.items() if word not in bases]
+    return "{" + ",".join(dict.fromkeys(kept)) + "}"
 
 
 def count_or_auto(text: str) -> int | str:

@@ -22,7 +22,7 @@ def main() -> int:
     options = parser.parse_args()
     unknown = set(options.names) - set(names)
     if unknown:
-        parser.error(f"unknown benchmark {sorted(unknown)[0]!r}; there are {', '.join(names)}")
+        parser.error(f"unknown benchmark {sorted(unknown)[0]!r}; available: {', '.join(names)}")
     options.files.mkdir(parents=True, exist_ok=True)
     sys.stdout.write(f"Python {platform.python_version()} on {platform.machine()}\n")
     missed = 0

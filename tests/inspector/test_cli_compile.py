@@ -251,4 +251,7 @@ def _all_of(descriptor: int) -> str:
 
 def test_help_says_what_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "--help"]) == 0
-    assert "file.py:function" in capsys.readouterr().out
+    help_text = capsys.readouterr().out
+    assert "file.py:function" in help_text
+    assert "8da4w[:group=N],8da8w[:group=N]" in help_text
+    assert "group=32" not in help_text
