@@ -16,8 +16,8 @@ from devtools_app.shell.fold_bar import FoldBar
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views.spec import Area
 
-# pixels of window height from which the first panel is open by default: what is changed and
-# proved needs the room more than the operators do
+# pixels of window height, with text of the usual size, from which the first panel is open by
+# default: what is changed and proved needs the room more than the operators do
 OPEN_FROM = 900
 OPEN_FROM_ELSEWHERE = 1200
 ROWS = 9  # of the first panel where it is open by default
@@ -73,6 +73,7 @@ class BelowPanels(QObject):
         bar.pressed.connect(self.toggle)
         bar.float_pressed.connect(self._float)
         window.installEventFilter(self)
+        theme.changed.connect(self.arrange)
 
     @property
     def open(self) -> str:
@@ -110,7 +111,7 @@ class BelowPanels(QObject):
         """Open or fold by the height of the window, unless the user chose."""
         if self.chosen or self._stowed() or not self._docks:
             return
-        if self._window.height() < self._open_from:
+        if self._window.height() < self._open_from * self._theme.scale:
             self.fold()
         elif not self.open:
             self._docks[next(iter(self._docks))].show()

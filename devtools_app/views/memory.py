@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.state.state import State
 from devtools_app.viewmodels.call_series import StateSeries, described, state_over_calls
 from devtools_app.viewmodels.memory_map import (
@@ -66,7 +67,8 @@ _SCOPES = [
     ("state over calls", _CALLS),
     ("NPU (estimate)", _ESTIMATE),
 ]
-_CURVE, _TIMES = 250, 310  # heights from which there is room below the plan for a strip, for both
+# heights with text of the usual size from which one strip, or both, have room below the plan
+_CURVE, _TIMES = 250, 310
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +125,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         plans.setChildrenCollapsible(False)
         self.other.setAccessibleName("Memory plan beside")
         self.other.hide()
-        self._drawing = _Drawing(plans, (self.curve, self.times), self.calls)
+        self._drawing = _Drawing(self.theme, plans, (self.curve, self.times), self.calls)
         self.splitter = Beside(with_legend(self._drawing, self.legend), self.table)
         self.set_content(self.splitter)
 
@@ -382,8 +384,11 @@ def _needs(session: Session) -> Need | None:
 class _Drawing(QWidget):
     """The plan over its strips, which are hidden if the height is too small, or over the calls."""
 
-    def __init__(self, plan: QWidget, strips: tuple[QWidget, QWidget], calls: QWidget) -> None:
+    def __init__(
+        self, theme: Theme, plan: QWidget, strips: tuple[QWidget, QWidget], calls: QWidget
+    ) -> None:
         super().__init__()
+        self._theme = theme
         self._strips, self._calls = tuple(zip(strips, (_CURVE, _TIMES), strict=True)), calls
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -393,6 +398,7 @@ class _Drawing(QWidget):
             layout.addWidget(strip)
         layout.addWidget(calls, 1)
         calls.hide()
+        theme.changed.connect(self._show_strips)
 
     def show_calls(self, *, visible: bool) -> None:
         """Show the plot over calls, or the strips."""
@@ -401,7 +407,7 @@ class _Drawing(QWidget):
 
     def _show_strips(self) -> None:
         for strip, least in self._strips:
-            strip.setVisible(self._calls.isHidden() and self.height() >= least)
+            strip.setVisible(self._calls.isHidden() and self.height() >= least * self._theme.scale)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.state.requests import ShowView
@@ -56,8 +56,8 @@ class TimelineParts(Protocol):
 
 
 def timeline_menu(pane: TimelineParts, at: QPoint) -> QMenu | None:
-    """Return the menu of what is at a point of the drawing, None without events."""
-    canvas, point = pane.canvas, QPointF(at)
+    """Return the menu of what is at a pixel of the canvas, None without events."""
+    canvas, point = pane.canvas, pane.canvas.spot(at)
     if canvas.data is None:
         return None
     if canvas.clicked != NOTHING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.accessible import announce, set_accessible_role
 from devtools_app.widgets.files import write_binary_file
@@ -45,6 +47,9 @@ KeyTable = Mapping[int, Callable[[], None]]
 
 class Canvas(QWidget):
     """A widget that paints itself; a subclass implements paint_content and drawn_summary.
+
+    All sizes and points of a drawing are pixels at the usual size of text. Larger text enlarges
+    the drawing as a whole, so that the room for it has fewer of these pixels than the widget.
 
     Signals:
         menu_requested(at): position at which to open a menu for the selection
@@ -75,10 +80,28 @@ class Canvas(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def set_colours(self, colours: CanvasColours) -> None:
-        """Change the palette."""
-        self.colours = colours
+        """Change the palette or the size of text."""
+        before, self.colours = self.colours.scale, colours
         self.colours_changed()
+        if colours.scale != before:
+            self.resized()
         self.update()
+
+    def resized(self) -> None:
+        """Adapt to another room; called after the widget or the text changed its size."""
+
+    @property
+    def drawn_size(self) -> QSize:
+        """Return the room for the drawing."""
+        return self._in_drawing(self.size())
+
+    def _in_drawing(self, size: QSize) -> QSize:
+        scale = self.colours.scale
+        return QSize(math.ceil(size.width() / scale), math.ceil(size.height() / scale))
+
+    def spot(self, at: QPointF | QPoint) -> QPointF:
+        """Return the point of the drawing at a pixel of the widget."""
+        return QPointF(at) / self.colours.scale
 
     def set_message(self, text: str) -> None:
         """Set the message of an empty canvas: content, and the file or command that adds it."""
@@ -94,7 +117,7 @@ class Canvas(QWidget):
         return True
 
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        """Draw the content for a widget of a size; the background is already drawn."""
+        """Draw the content in a room of a size; the background is already drawn."""
 
     def drawn_summary(self) -> str:
         """Return one sentence about the content, which is not empty."""
@@ -134,11 +157,11 @@ class Canvas(QWidget):
         return False
 
     def hit(self, at: QPointF) -> int:
-        """Return the number of the item at a point of the screen, or NOTHING."""
+        """Return the number of the item at a point of the drawing, or NOTHING."""
         return NOTHING
 
     def choose_for_menu(self, at: QPointF) -> bool:
-        """Select what is at a point of the screen; return whether a menu belongs there."""
+        """Select what is at a point of the drawing; return whether a menu belongs there."""
         return False
 
     def keys_open_menu(self) -> None:
@@ -148,7 +171,7 @@ class Canvas(QWidget):
         """Mark the item under the pointer and emit it."""
 
     def tip_at(self, at: QPointF) -> str:
-        """Return the hover text for a point of the screen."""
+        """Return the hover text for a point of the drawing."""
         item = self.hit(at)
         return self.hover_text(item) if item != NOTHING else ""
 
@@ -177,14 +200,14 @@ class Canvas(QWidget):
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self.hover(self.hit(event.position()))
+        self.hover(self.hit(self.spot(event.position())))
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
         if by_keys:
             self.keys_open_menu()
-        if by_keys or self.choose_for_menu(QPointF(event.pos())):  # keys mean what is selected
+        if by_keys or self.choose_for_menu(self.spot(event.pos())):  # keys mean what is selected
             self.menu_requested.emit(event.pos())
 
     @override
@@ -195,7 +218,7 @@ class Canvas(QWidget):
     @override
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), self.tip_at(self.spot(event.pos())), self)
             return True
         return super().event(event)
 
@@ -217,16 +240,19 @@ class Canvas(QWidget):
     def paint(self, painter: QPainter, size: QSize) -> None:
         """Draw background and content, or the message."""
         painter.fillRect(QRect(0, 0, size.width(), size.height()), qcolor(self.colours.surface))
-        painter.setFont(self.colours.font)
+        painter.save()
+        painter.scale(self.colours.scale, self.colours.scale)
+        painter.setFont(self.colours.sized(BASE_SIZE))
         if self.is_empty():
-            self._paint_message(painter, size)
-            return
-        self.paint_content(painter, size)
+            self._paint_message(painter, self._in_drawing(size))
+        else:
+            self.paint_content(painter, self._in_drawing(size))
+        painter.restore()
 
     def _paint_message(self, painter: QPainter, size: QSize) -> None:
         area = QRect(0, 0, size.width(), size.height())
         area.adjust(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        painter.setFont(self.colours.sized(13))
+        painter.setFont(self.colours.sized(BASE_SIZE))
         painter.setPen(qcolor(self.colours.muted))
         flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
         painter.drawText(area, int(flags), self.message)

@@ -234,7 +234,7 @@ class GraphCanvas(GraphView):
         placed = self._placed
         if placed is None or event.button() != Qt.MouseButton.LeftButton:
             return
-        self.activate(self._item_at(event.position()))
+        self.activate(self._item_at(self.spot(event.position())))
 
     @override
     def choose_for_menu(self, at: QPointF) -> bool:
@@ -289,7 +289,7 @@ class GraphCanvas(GraphView):
         return self._camera.to_world(at.x(), at.y())
 
     def _is_drawing(self, at: QPointF) -> bool:
-        """Return whether a point of the screen is in the drawing, not beside it."""
+        """Return whether a point of the drawing is in the drawing, not beside it."""
         room = self.room()
         return at.x() < room.width() and at.y() < room.height()
 
@@ -301,7 +301,7 @@ class GraphCanvas(GraphView):
 
     @override
     def hit(self, at: QPointF) -> int:
-        """Return the node or closed cluster at a point of the screen."""
+        """Return the node or closed cluster at a point of the drawing."""
         item = self._item_at(at)
         return NOTHING if self._is_ground(item) else item
 

@@ -22,6 +22,7 @@ from schema.objects.plural import plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
 SMALL, FEW = 0.25, 250  # down to this scale so many boxes have titles: whole graphs of small rooms
+SMALLEST = 0.18  # likewise with large text, which leaves less room: a box as high as its letters
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
 _TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
 _INSET = 11.0
@@ -77,7 +78,8 @@ class GraphLabels:
             lit: highlighted items, None without a highlight; text of the others is faint
         """
         boxed = self._seen(self._boxed, size, camera)
-        few = camera.sx >= SMALL and len(boxed) <= FEW
+        least = max(SMALL / self._colours.scale, SMALLEST)
+        few = camera.sx >= least and len(boxed) <= FEW
         if camera.sx < REGIONS and not few:
             self._paint_map(painter, size, camera)
             return

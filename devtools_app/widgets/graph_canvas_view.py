@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from devtools_app.widgets.minimap import LARGEST_MAP, Minimap
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 
 NEAREST = 4.0
-_EDGE = 12  # distance of legend and map from the border
+_EDGE = 12  # distance of legend and map from the border, as all below with text of the usual size
 _FIT_MARGIN = 24.0
 _WIDE = 640  # a narrower canvas has its legend below the drawing, and no map
 _HIGH = 200  # a lower one has no legend
@@ -49,7 +50,7 @@ class GraphView(ZoomCanvas):
         self._subject: object = None
         self._placing = False  # the camera waits for a size
         self._last_width = 0
-        self._side = self._foot = 0  # pixels beside and below the drawing
+        self._side = self._foot = 0  # room beside and below the drawing
         self._ghosts: NDArray[np.float64] | None = None
         self._extras = True  # legend and map
         self._bare = False  # an image of the drawing alone is painted
@@ -172,6 +173,7 @@ class GraphView(ZoomCanvas):
     def colours_changed(self) -> None:
         self._texts.clear()
         self.legend.set_colours(self.colours)
+        self.minimap.set_colours(self.colours)
         self._prepare()
 
     @override
@@ -200,8 +202,8 @@ class GraphView(ZoomCanvas):
 
     def room(self) -> QSize:
         """Return the size of the part with the drawing: legend and map are beside or below it."""
-        width, height = self.width() - self._side, self.height() - self._foot
-        return QSize(max(width, 1), max(height, 1))
+        size = self.drawn_size
+        return QSize(max(size.width() - self._side, 1), max(size.height() - self._foot, 1))
 
     def _limits(self) -> tuple[float, float]:
         placed = self._placed
@@ -246,12 +248,16 @@ class GraphView(ZoomCanvas):
         return left > 0 or top > 0 or right < placed.width or bottom < placed.height
 
     def _map_room(self) -> int:
-        """Return the height for a map, 0 if it is too little."""
+        """Return the pixels of height for a map, 0 if they are too few."""
         if not self._side:
             return 0
         above = 0 if self.legend.isHidden() else self.legend.geometry().bottom()
-        room = self.height() - above - 2 * _EDGE
-        return room if room >= _LEAST_MAP else 0
+        room = self.height() - above - 2 * self._pixels(_EDGE)
+        return room if room >= self._pixels(_LEAST_MAP) else 0
+
+    def _pixels(self, length: int) -> int:
+        """Return a length as pixels of the widget."""
+        return round(length * self.colours.scale)
 
     @override
     def fit(self) -> None:
@@ -347,7 +353,7 @@ class GraphView(ZoomCanvas):
         placed = self._placed
         if placed is None:
             return
-        size = QSize(round(placed.width + 64), round(placed.height + 64))
+        size = QSize(round(placed.width + 64), round(placed.height + 64)) * self.colours.scale
         most = _LARGEST_IMAGE / max(size.width(), size.height())
         camera, self._camera = self._camera, Camera(-32.0, -32.0, 1.0, 1.0)
         self._bare = True
@@ -379,7 +385,7 @@ class GraphView(ZoomCanvas):
 
     def _arrange(self) -> None:
         """Place legend and map; set the initial view once the size is known."""
-        wide = self.width() >= _WIDE
+        wide = self.drawn_size.width() >= _WIDE
         self._side = self._foot = 0
         self.legend.set_line(not wide)
         if self.is_empty() or not self._extras:
@@ -396,15 +402,18 @@ class GraphView(ZoomCanvas):
 
     def _arrange_side(self) -> None:
         legend = 0 if self.legend.isHidden() else self.legend.width()
+        legend = math.ceil(legend / self.colours.scale)
         self._side = max(legend, LARGEST_MAP.width()) + 2 * _EDGE
-        left = self.width() - self._side + _EDGE
-        self.legend.move(left, _EDGE)
-        self.minimap.set_room(QSize(LARGEST_MAP.width(), self._map_room()))
-        self.minimap.move(left, self.height() - self.minimap.height() - _EDGE)
+        edge = self._pixels(_EDGE)
+        left = self.width() - self._pixels(self._side) + edge
+        self.legend.move(left, edge)
+        self.minimap.set_room(self._map_room())
+        self.minimap.move(left, self.height() - self.minimap.height() - edge)
 
     def _arrange_foot(self) -> None:
-        if self.legend.isHidden() or self.height() < _HIGH:
+        if self.legend.isHidden() or self.drawn_size.height() < _HIGH:
             self.legend.move(0, self.height())
             return
-        self._foot = self.legend.heightForWidth(self.width())
-        self.legend.setGeometry(0, self.height() - self._foot, self.width(), self._foot)
+        high = self.legend.heightForWidth(self.width())
+        self._foot = math.ceil(high / self.colours.scale)
+        self.legend.setGeometry(0, self.height() - high, self.width(), high)

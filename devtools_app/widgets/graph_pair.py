@@ -90,6 +90,7 @@ class GraphPairView(QWidget):
 
     def _restyle(self) -> None:
         self.legend.set_colours(self._theme.canvas)
+        self.minimap.set_colours(self._theme.canvas)
         for canvas in self.canvases:
             canvas.set_colours(self._theme.canvas)
         self._draw_map()
@@ -145,7 +146,7 @@ class GraphPairView(QWidget):
         caption = f"{shown:,} of {total:,} · {self.canvases[0].camera.sx * 100:.0f} %"
         self.minimap.set_view(left, top, right, bottom, caption)
         whole = left <= 0 and top <= 0 and right >= placed.width and bottom >= placed.height
-        self._map_room.setVisible(not whole and self.width() >= _WIDE)
+        self._map_room.setVisible(not whole and self.width() >= _WIDE * self._theme.scale)
 
     def fit(self) -> None:
         """Show the whole of both."""

@@ -108,18 +108,17 @@ class Legend(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        scale = self._colours.scale
         with QPainter(self) as painter:
-            painter.scale(scale, scale)
-            if self._line:
-                wide = self.width() / scale
-                paint_line(painter, self._entries, self._colours, wide, self._strength)
-            else:
-                self.paint(painter)
+            self.paint(painter)
 
     def paint(self, painter: QPainter) -> None:
-        """Draw the card with its upper left corner at the origin."""
-        if self._entries:
+        """Draw the card or the line with its upper left corner at the origin."""
+        scale = self._colours.scale
+        painter.scale(scale, scale)
+        if self._line:
+            wide = self.width() / scale
+            paint_line(painter, self._entries, self._colours, wide, self._strength)
+        elif self._entries:
             paint_legend(painter, self._entries, self._colours)
 
 

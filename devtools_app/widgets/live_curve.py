@@ -21,7 +21,7 @@ from inspector.units import format_bytes
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
 
-_HEIGHT = 76
+_HEIGHT = 76  # with text of the usual size
 
 
 class LiveCurve(Plot):
@@ -42,9 +42,13 @@ class LiveCurve(Plot):
         self._camera = Camera()
         super().__init__(theme, "Bytes in use")
         self.title.setText("bytes in use")
-        self.head.setContentsMargins(int(LEFT), 2, 0, 0)
-        self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @override
+    def _restyle(self) -> None:
+        self.head.setContentsMargins(int(LEFT * self.theme.scale), 2, 0, 0)
+        self.setFixedHeight(round(_HEIGHT * self.theme.scale))
+        super()._restyle()
 
     def show_live(self, live: NDArray[np.int64], peak: int | None) -> None:
         """Show a different planned buffer.
@@ -74,13 +78,14 @@ class LiveCurve(Plot):
             self.chart.show_range(*self._ranges())
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        shown = max(self.width() - LEFT - RIGHT, 1.0) / self._camera.sx
+        scale = self.theme.scale  # as of the plan above
+        shown = max(self.width() / scale - LEFT - RIGHT, 1.0) / self._camera.sx
         top = float(self._live.max(initial=0)) or 1.0
         return (self._camera.x, self._camera.x + shown), (0.0, top)
 
     @override
     def minimumSizeHint(self) -> QSize:
-        return QSize(200, _HEIGHT)
+        return QSize(200, round(_HEIGHT * self.theme.scale))
 
     @override
     def is_empty(self) -> bool:
@@ -88,11 +93,11 @@ class LiveCurve(Plot):
 
     @override
     def draw(self, chart: Chart) -> None:
-        palette = self.theme.palette
+        palette, scale = self.theme.palette, self.theme.scale
         x, y = self._ranges()
-        chart.set_margins(0, 6, RIGHT, 6)
+        chart.set_margins(0, 6 * scale, RIGHT * scale, 6)
         chart.show_range(x, y)
-        chart.axis("left", [(y[1], format_bytes(int(y[1])))], room=LEFT)
+        chart.axis("left", [(y[1], format_bytes(int(y[1])))], room=LEFT * scale)
         chart.steps(self._live, palette.accent, mix(palette.surface, palette.accent, 0.22))
         for step, colour in ((self._peak, palette.bad), (self._step, palette.accent)):
             if step is not None:
@@ -101,7 +106,8 @@ class LiveCurve(Plot):
     @override
     def pick(self, at: QPointF) -> int:
         step = int(np.floor(self.value_at(at)[0]))
-        return step if at.x() >= LEFT and 0 <= step < len(self._live) else NOTHING
+        inside = at.x() >= LEFT * self.theme.scale and 0 <= step < len(self._live)
+        return step if inside else NOTHING
 
     @override
     def hover_text(self, number: int) -> str:

@@ -129,7 +129,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         data = self._data
         if data is None:
             return
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         camera = self._camera
         x, end = float(data.first[value]), float(data.last[value]) + 1
         y, top = float(data.offset[value]), float(data.offset[value] + data.nbytes[value])
@@ -144,7 +144,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
 
     def _least(self, data: MemoryData) -> tuple[float, float]:
         """Return the scales at which the whole plan is seen."""
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         return width / max(data.steps, 1), height / (highest(data) * _HEADROOM)
 
     @override
@@ -157,7 +157,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         data = self._data
         if data is None:
             return camera
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         least_x, least_y = self._least(data)
         sx = min(max(camera.sx, least_x), max(least_x * _NEAREST, least_x))
         sy = min(max(camera.sy, least_y), max(least_y * _NEAREST, least_y))
@@ -171,7 +171,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         data = self._data
         if data is None:
             return
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         px = width / 2 if at is None else at.x() - LEFT
         up = height / 2 if at is None else TOP + height - at.y()
         camera, least = self._camera, self._least(data)
@@ -191,7 +191,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         if data is None or value < 0:
             self.fit()
             return
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         long = float(data.last[value] - data.first[value] + 1)
         large = max(float(data.nbytes[value]), 1.0)
         sx, sy = width / (long * 3), height / (large * 3)
@@ -253,7 +253,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
     @override
     def click(self, at: QPointF) -> None:
         data = self._data
-        if data is None or at.y() <= self.height() - BOTTOM or at.x() < LEFT:
+        if data is None or at.y() <= self.drawn_size.height() - BOTTOM or at.x() < LEFT:
             self.select(self.hit(at))
             return
         step = int(self._camera.x + (at.x() - LEFT) / self._camera.sx)
@@ -263,19 +263,19 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        value = self.hit(event.position())
+        value = self.hit(self.spot(event.position()))
         if value >= 0:
             self.activated.emit(value)
 
     @override
     def hit(self, at: QPointF) -> int:
-        """Return the number of the value at a point of the screen; of several, the smallest."""
+        """Return the number of the value at a point of the drawing; of several, the smallest."""
         data = self._data
-        width, height = plot_size(self.size())
+        width, height = plot_size(self.drawn_size)
         inside = LEFT <= at.x() <= LEFT + width and TOP <= at.y() <= TOP + height
         if data is None or not inside:
             return -1
-        boxes = screen_boxes(data, self._camera, self.size())
+        boxes = screen_boxes(data, self._camera, self.drawn_size)
         hit = (boxes[:, 0] - 1 <= at.x()) & (at.x() <= boxes[:, 0] + boxes[:, 2] + 1)
         hit &= (boxes[:, 1] - 1 <= at.y()) & (at.y() <= boxes[:, 1] + boxes[:, 3] + 1)
         found = np.flatnonzero(hit)

@@ -98,11 +98,14 @@ class MemoryDrawing:
         font, metrics = self._texts.font(c, _LABEL)
         painter.setFont(font)
         grid = qcolor(mix(c.surface, c.line, 0.8))
-        top = camera.y + plot.height() / camera.sy
+        top, lowest = camera.y + plot.height() / camera.sy, np.inf
         for tick in ticks(camera.y, top, max(int(plot.height() / 70), 2), Quantity.SIZE):
             y = round(plot.bottom() - (tick.value - camera.y) * camera.sy) + 0.5
             painter.setPen(grid)
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+            if lowest - y < metrics.height():
+                continue  # a low plot has room for one of its addresses
+            lowest = y
             painter.setPen(qcolor(c.muted))
             wide = metrics.horizontalAdvance(tick.label)
             painter.drawText(QPointF(LEFT - wide - 8, y + 4), tick.label)

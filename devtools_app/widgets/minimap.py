@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QAccessible, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
@@ -14,7 +14,7 @@ from devtools_app.widgets.accessible import set_accessible_role
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_style import BoxGroup, GraphLook
 
-LARGEST_MAP = QSize(148, 158)
+LARGEST_MAP = QSize(148, 158)  # with text of the usual size, as all lengths here
 _PAD = 8
 _CAPTION = 22
 
@@ -36,7 +36,7 @@ class Minimap(QWidget):
         self._seen = QRectF()
         self._caption = ""
         self._drawing: QImage | None = None
-        self.setFixedSize(LARGEST_MAP)
+        self.setFixedSize(self._largest())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         set_accessible_role(self, QAccessible.Role.Graphic)
@@ -49,12 +49,26 @@ class Minimap(QWidget):
         self._drawing = None
         self.update()
 
-    def set_room(self, room: QSize) -> None:
-        """Limit the size."""
-        size = LARGEST_MAP.boundedTo(room)
+    def set_colours(self, colours: CanvasColours) -> None:
+        """Use another palette or size of text."""
+        self._colours = colours
+        self.setFixedSize(self._largest())
+        self._drawing = None
+        self.update()
+
+    def set_room(self, height: int) -> None:
+        """Limit the height, in pixels."""
+        size = self._largest()
+        size.setHeight(min(size.height(), height))
         if size != self.size():
             self.setFixedSize(size)
             self._drawing = None
+
+    def _largest(self) -> QSize:
+        return LARGEST_MAP * self._colours.scale
+
+    def _drawn_size(self) -> QSizeF:
+        return QSizeF(self.size()) / self._colours.scale
 
     def set_view(self, left: float, top: float, right: float, bottom: float, caption: str) -> None:
         """Show the visible area of the canvas."""
@@ -64,7 +78,8 @@ class Minimap(QWidget):
         self.update()
 
     def _camera(self) -> Camera:
-        screen = (float(self.width()), float(self.height() - _CAPTION))
+        size = self._drawn_size()
+        screen = (size.width(), size.height() - _CAPTION)
         return fitted(self._world, screen, _PAD, (0.0, 1.0))
 
     @override
@@ -74,11 +89,13 @@ class Minimap(QWidget):
 
     def paint(self, painter: QPainter, ratio: float = 2.0) -> None:
         """Draw the map with its upper left corner at the origin."""
-        c = self._colours
+        c, size = self._colours, self._drawn_size()
+        ratio *= c.scale
+        painter.scale(c.scale, c.scale)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(qcolor(c.line), 1))
         painter.setBrush(qcolor(c.raised, 0.96))
-        painter.drawRoundedRect(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1), 4, 4)
+        painter.drawRoundedRect(QRectF(0.5, 0.5, size.width() - 1, size.height() - 1), 4, 4)
         if self._look is None:
             return
         if self._drawing is None or self._drawing.devicePixelRatio() != ratio:
@@ -87,14 +104,14 @@ class Minimap(QWidget):
         self._paint_view(painter)
         painter.setFont(c.sized(11))
         painter.setPen(qcolor(c.muted))
-        box = QRectF(_PAD, self.height() - _CAPTION, self.width() - 2 * _PAD, _CAPTION - 4)
+        box = QRectF(_PAD, size.height() - _CAPTION, size.width() - 2 * _PAD, _CAPTION - 4)
         painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), self._caption)
 
     def _paint_view(self, painter: QPainter) -> None:
-        camera = self._camera()
+        camera, size = self._camera(), self._drawn_size()
         x, y = camera.to_screen(self._seen.x(), self._seen.y())
         box = QRectF(x, y, self._seen.width() * camera.sx, self._seen.height() * camera.sy)
-        frame = QRectF(3, 3, self.width() - 6, self.height() - _CAPTION - 2)
+        frame = QRectF(3, 3, size.width() - 6, size.height() - _CAPTION - 2)
         box = box.intersected(frame)
         if box.width() < 5 or box.height() < 5:  # a small part of a large graph must still be seen
             middle = box.center()
@@ -104,9 +121,10 @@ class Minimap(QWidget):
         painter.drawRect(box)
 
     def _drawn(self, look: GraphLook, ratio: float) -> QImage:
+        size = self._drawn_size()
         image = QImage(
-            round(self.width() * ratio),
-            round(self.height() * ratio),
+            round(size.width() * ratio),
+            round(size.height() * ratio),
             QImage.Format.Format_ARGB32_Premultiplied,
         )
         image.setDevicePixelRatio(ratio)
@@ -140,6 +158,6 @@ class Minimap(QWidget):
             self._move_to(event)
 
     def _move_to(self, event: QMouseEvent) -> None:
-        at = event.position()
+        at = event.position() / self._colours.scale
         self.moved.emit(*self._camera().to_world(at.x(), at.y()))
         event.accept()

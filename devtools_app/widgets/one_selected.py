@@ -44,7 +44,7 @@ class OneSelected(_Base):
 
     @override
     def choose_for_menu(self, at: QPointF) -> bool:
-        """Select the item at a point of the screen; return whether there is one."""
+        """Select the item at a point of the drawing; return whether there is one."""
         item = self.hit(at)
         if item >= 0:
             self.select(item)

@@ -86,8 +86,9 @@ class TimeStrip(QWidget):
     # ---- the user
     def step_at(self, x: float) -> int | None:
         """Return the instruction at a pixel, None outside."""
-        step = int(np.floor(self._camera.x + (x - LEFT) / self._camera.sx))
-        inside = LEFT <= x <= self.width() - RIGHT and 0 <= step < len(self._times.mean_ns)
+        plot = self._plot()
+        step = int(np.floor(self._camera.x + (x - plot.left()) / self._step_width))
+        inside = plot.left() <= x <= plot.right() and 0 <= step < len(self._times.mean_ns)
         return step if inside else None
 
     def text_of(self, step: int) -> str:
@@ -136,22 +137,28 @@ class TimeStrip(QWidget):
         self, plot: QRectF
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return left side, width and time of what is drawn: a step, or those of a pixel."""
-        camera, times = self._camera, self._times.mean_ns
-        first = max(int(camera.x), 0)
-        last = min(int(np.ceil(camera.x + plot.width() / camera.sx)), len(times))
+        begin, wide, times = self._camera.x, self._step_width, self._times.mean_ns
+        first = max(int(begin), 0)
+        last = min(int(np.ceil(begin + plot.width() / wide)), len(times))
         steps = np.arange(first, max(last, first))
-        lows = np.asarray(plot.left() + (steps - camera.x) * camera.sx, np.float64)
-        if camera.sx >= _PLAIN or not len(steps):
-            gap = 1.0 if camera.sx > 4 else 0.0
-            return lows, np.full(len(steps), max(camera.sx - gap, 1.0)), times[steps]
+        lows = np.asarray(plot.left() + (steps - begin) * wide, np.float64)
+        if wide >= _PLAIN or not len(steps):
+            gap = 1.0 if wide > 4 else 0.0
+            return lows, np.full(len(steps), max(wide - gap, 1.0)), times[steps]
         pixels = np.floor(lows)
         starts = np.flatnonzero(np.diff(pixels, prepend=-1.0))
         return pixels[starts], np.ones(len(starts)), np.fmax.reduceat(times[steps], starts)
 
     def _plot(self) -> QRectF:
-        width = max(self.width() - LEFT - RIGHT, 1.0)
-        top = _TOP * self._theme.scale
-        return QRectF(LEFT, top, width, self.height() - top - _BOTTOM)
+        scale = self._theme.scale
+        width = max(self.width() - (LEFT + RIGHT) * scale, 1.0)
+        top = _TOP * scale
+        return QRectF(LEFT * scale, top, width, self.height() - top - _BOTTOM)
+
+    @property
+    def _step_width(self) -> float:
+        """Return the pixels of a step: those of the plan above."""
+        return self._camera.sx * self._theme.scale
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -160,15 +167,14 @@ class TimeStrip(QWidget):
             painter.fillRect(self.rect(), QColor(palette.surface))
             painter.setFont(self._theme.sans(FontSize.SMALL))
             painter.setPen(QColor(palette.text))
-            painter.drawText(QPointF(LEFT, plot.top() - 6), self._title())
+            painter.drawText(QPointF(plot.left(), plot.top() - 6), self._title())
             known = self._times.mean_ns[np.isfinite(self._times.mean_ns)]
             if len(known):
                 painter.setPen(QColor(palette.muted))
                 label = format_time(float(known.max()), self._unit)
                 wide = painter.fontMetrics().horizontalAdvance(label)
-                painter.drawText(
-                    QPointF(max(LEFT - wide - 8, 2), plot.top() + 10 * self._theme.scale), label
-                )
+                baseline = plot.top() + 10 * self._theme.scale
+                painter.drawText(QPointF(max(plot.left() - wide - 8, 2), baseline), label)
             painter.setClipRect(plot)
             self._paint_bars(painter, plot)
 
@@ -191,8 +197,8 @@ class TimeStrip(QWidget):
             painter.setBrush(over)
             draw_rects(painter, bars)
         if self._step is not None:
-            left = plot.left() + (self._step - self._camera.x) * self._camera.sx
-            band = QRectF(left, 0, max(self._camera.sx, 1.5), self.height())
+            left = plot.left() + (self._step - self._camera.x) * self._step_width
+            band = QRectF(left, 0, max(self._step_width, 1.5), self.height())
             painter.setBrush(qcolor(palette.accent, 0.25))
             painter.setClipping(False)
             if band.right() > plot.left() and band.left() < plot.right():

@@ -274,7 +274,8 @@ class TimelineCanvas(TimelineView):
         super().mousePressEvent(event)
         self._shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         left = event.button() == Qt.MouseButton.LeftButton
-        at, other = event.position(), self._other_border(event.position())
+        at = self.spot(event.position())
+        other = self._other_border(at)
         ruled = self.range_tool or at.y() < RULER or other is not None
         self._spanning = left and (self._shift or ruled)
         self._anchor = self._snapped(at) if other is None else other
@@ -301,7 +302,7 @@ class TimelineCanvas(TimelineView):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
         if self._press is None:
-            over = self._other_border(event.position()) is not None
+            over = self._other_border(self.spot(event.position())) is not None
             shape = Qt.CursorShape.SizeHorCursor if over else Qt.CursorShape.ArrowCursor
             if self.cursor().shape() != shape:
                 self.setCursor(shape)
@@ -335,7 +336,7 @@ class TimelineCanvas(TimelineView):
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        data, row = self._data, self.hit(event.position())
+        data, row = self._data, self.hit(self.spot(event.position()))
         if data is not None and row >= 0:
             self.zoom_to(float(data.start[row]), float(data.end[row]))
 
@@ -343,7 +344,7 @@ class TimelineCanvas(TimelineView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
         chosen = self.current
-        self.clicked = chosen if by_keys else self.hit(QPointF(event.pos()))
+        self.clicked = chosen if by_keys else self.hit(self.spot(event.pos()))
         super().contextMenuEvent(event)
 
     @override

@@ -169,6 +169,7 @@ class TimelineDrawing:
     ) -> None:
         device = painter.device()
         ratio = device.devicePixelRatioF() if device is not None else 1.0
+        ratio *= self.colours.scale
         pixels = max(int((size.width() - LABELS) * ratio), 1)
         view = self.index.view(place.lane, camera.x, camera.sx * ratio, pixels)
         height = place.height - 1.0

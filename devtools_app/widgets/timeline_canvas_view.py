@@ -117,7 +117,7 @@ class TimelineView(ZoomCanvas):
         return self.hover_text(min(chosen)).replace("\n", ", ") + more
 
     def _plot(self) -> float:
-        return max(self.width() - LABELS, 1.0)
+        return max(self.drawn_size.width() - LABELS, 1.0)
 
     def _limits(self) -> tuple[float, float]:
         index = self._index
@@ -142,9 +142,8 @@ class TimelineView(ZoomCanvas):
         margin = span * _PAD
         most = index.end + margin - self._plot() / camera.sx
         x = min(max(camera.x, index.start - margin), max(most, index.start - margin))
-        y = min(
-            max(camera.y, 0.0), max(self._places.tall - (self.height() - self._places.body), 0.0)
-        )
+        room = self.drawn_size.height() - self._places.body
+        y = min(max(camera.y, 0.0), max(self._places.tall - room, 0.0))
         return replace(camera, x=x, y=y)
 
     def zoom_to(self, start: float, end: float) -> None:
@@ -178,7 +177,7 @@ class TimelineView(ZoomCanvas):
 
     def _scroll_to_lane(self, lane: int) -> None:
         place = self._places.lanes[lane]
-        room = self.height() - self._places.body
+        room = self.drawn_size.height() - self._places.body
         if place.top < self._camera.y or place.top + place.height > self._camera.y + room:
             self.set_camera(replace(self._camera, y=place.top - room / 2))
 
@@ -196,7 +195,7 @@ class TimelineView(ZoomCanvas):
         return LABELS + (time - self._camera.x) * self._camera.sx
 
     def lane_at(self, at: QPointF) -> int:
-        """Return the number of the lane at a point of the screen, or NOTHING."""
+        """Return the number of the lane at a point of the drawing, or NOTHING."""
         lanes, y = self._places.lanes, at.y() - self._places.body + self._camera.y
         if at.y() < self._places.body:
             lanes, y = self._places.pinned, at.y() - RULER
@@ -204,7 +203,7 @@ class TimelineView(ZoomCanvas):
         return next(found, NOTHING)
 
     def counter_at(self, at: QPointF) -> int:
-        """Return the number of the counter at a point of the screen, or NOTHING."""
+        """Return the number of the counter at a point of the drawing, or NOTHING."""
         y = at.y() - self._places.body + self._camera.y
         if at.y() < self._places.body:
             return NOTHING
@@ -246,11 +245,11 @@ class TimelineView(ZoomCanvas):
         return Pin() if data is None else Pin(data.names[int(data.label[event])], depth=1)
 
     def beside_lanes(self, at: QPointF) -> bool:
-        """Return whether a point of the screen is on the names of the lanes."""
+        """Return whether a point of the drawing is on the names of the lanes."""
         return at.x() < LABELS
 
     def in_span(self, at: QPointF) -> bool:
-        """Return whether a point of the screen is in the selected range."""
+        """Return whether a point of the drawing is in the selected range."""
         span = self._marks.span
         if span is None or at.x() < LABELS:
             return False
@@ -259,7 +258,7 @@ class TimelineView(ZoomCanvas):
     def seen(self) -> tuple[float, float]:
         """Return the span of time that is seen, without the room around all events."""
         index = self._index
-        low, high = self.time_at(LABELS), self.time_at(self.width())
+        low, high = self.time_at(LABELS), self.time_at(self.drawn_size.width())
         return (low, high) if index is None else (max(low, index.start), min(high, index.end))
 
     def lane_name(self, lane: int) -> str:
@@ -289,7 +288,7 @@ class TimelineView(ZoomCanvas):
         return int(own[(data.end - data.start)[own].argmax()]) if len(own) else NOTHING
 
     def flag_at(self, at: QPointF) -> int:
-        """Return the place of the mark whose number is at a point of the screen, or NOTHING."""
+        """Return the place of the mark whose number is at a point of the drawing, or NOTHING."""
         for place, (start, _) in enumerate(self._marks.flags):
             if at.x() >= LABELS and flag_box(start, self._camera, LABELS, RULER).contains(at):
                 return place
@@ -297,7 +296,7 @@ class TimelineView(ZoomCanvas):
 
     @override
     def hit(self, at: QPointF) -> int:
-        """Return the row of the event at a point of the screen."""
+        """Return the row of the event at a point of the drawing."""
         index = self._index
         if index is None or at.x() < LABELS or at.y() < RULER:
             return NOTHING

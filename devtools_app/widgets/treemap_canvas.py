@@ -144,7 +144,7 @@ class TreemapCanvas(OneSelected, Canvas):
     def _show_part(self, part: int) -> None:
         """Zoom into the nearest ancestor that shows the part as a separate cell."""
         data = self._data
-        drawing = self.drawing(self.size())
+        drawing = self.drawing(self.drawn_size)
         if data is None or drawing is None or drawing.box_of(part) is not None:
             return
         if part != self._root and part > 0:
@@ -236,7 +236,7 @@ class TreemapCanvas(OneSelected, Canvas):
 
     def _go(self, along: int, down: int) -> None:
         """Select the nearest cell in a direction; without a selection, the largest cell."""
-        drawing = self.drawing(self.size())
+        drawing = self.drawing(self.drawn_size)
         if drawing is None or not drawing.cells:
             return
         here = drawing.box_of(self._marks.selected)
@@ -258,22 +258,23 @@ class TreemapCanvas(OneSelected, Canvas):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton or self.is_empty():
             return
+        at = self.spot(event.position())
         for box, part in self._crumbs:
-            if box.contains(event.position()):
+            if box.contains(at):
                 self.set_root(part)
                 return
-        cell = self._cell_at(event.position())
+        cell = self._cell_at(at)
         self.select(cell.part if cell is not None else -1)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        cell = self._cell_at(event.position())
+        cell = self._cell_at(self.spot(event.position()))
         if cell is not None:
             # what is too small to be seen is seen by looking into the part around it
             self.activate(cell.part if cell.part >= 0 else cell.inside)
 
     def _cell_at(self, at: QPointF) -> Cell | None:
-        drawing = self.drawing(self.size())
+        drawing = self.drawing(self.drawn_size)
         return drawing.cell_at(at) if drawing is not None else None
 
     @override

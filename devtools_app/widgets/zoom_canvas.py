@@ -64,7 +64,7 @@ class ZoomCanvas(Canvas):
             self._whole = True
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Zoom in (factor above 1) or out around a point of the screen."""
+        """Zoom in (factor above 1) or out around a point of the drawing."""
 
     def pan(self, dx: float, dy: float) -> None:
         """Pan by pixels."""
@@ -73,6 +73,7 @@ class ZoomCanvas(Canvas):
     def focus_selection(self) -> None:
         """Zoom to the selection; if it already fills the view, reset the zoom."""
 
+    @override
     def resized(self) -> None:
         """Keep the visible part after a resize, or all of it if all was visible."""
         if self._whole:
@@ -125,18 +126,18 @@ class ZoomCanvas(Canvas):
         delta = event.angleDelta() if not event.angleDelta().isNull() else event.pixelDelta()
         if not delta.isNull():
             shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self.wheel(event.position(), delta.x(), delta.y(), shift=shift)
+            self.wheel(self.spot(event.position()), delta.x(), delta.y(), shift=shift)
         event.accept()
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
         buttons = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
         if event.button() in buttons and not self.is_empty():
-            self._press, self._dragged = event.position(), False
+            self._press, self._dragged = self.spot(event.position()), False
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = event.position()
+        at = self.spot(event.position())
         if self._press is None:
             self.hover(self.hit(at))
         elif self._dragged or (at - self._press).manhattanLength() >= _DRAG:
@@ -152,4 +153,4 @@ class ZoomCanvas(Canvas):
         if self._dragged:
             self.drop()
         elif event.button() == Qt.MouseButton.LeftButton:
-            self.click(event.position())
+            self.click(self.spot(event.position()))

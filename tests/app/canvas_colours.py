@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtGui import QFont, QFontDatabase
 
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.paint_theme import CanvasColours, ColourMap
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
@@ -17,9 +18,10 @@ def ramp(*anchors: tuple[int, int, int]) -> ColourMap:
     return np.stack(columns, axis=1).round().astype(np.uint8)
 
 
-def colours(*, dark: bool = False) -> CanvasColours:
-    """Return a palette; needs a running QGuiApplication for its fonts."""
-    mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+def colours(*, dark: bool = False, text: int = BASE_SIZE) -> CanvasColours:
+    """Return a palette with text of a size; needs a running QGuiApplication for its fonts."""
+    mono, font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont), QFont()
+    font.setPixelSize(text)
     sequential = ramp((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
     middle = (60, 60, 62) if dark else (240, 240, 238)
     return CanvasColours(
@@ -36,6 +38,6 @@ def colours(*, dark: bool = False) -> CanvasColours:
         backends=OKABE_ITO,
         sequential=sequential,
         diverging=ramp((33, 102, 172), (140, 185, 220), middle, (235, 150, 120), (178, 24, 43)),
-        font=QFont(),
+        font=font,
         mono=mono,
     )

@@ -146,7 +146,7 @@ def test_legend_swatch_has_the_colour_that_is_painted(qtbot, theme: Theme) -> No
 def test_memory_plan_has_its_height_before_the_curve(qtbot, theme, height: int, both: bool) -> None:
     plan, curve = MemoryCanvas(theme.canvas), LiveCurve(theme)
     times = QWidget()
-    drawing = _Drawing(plan, (curve, times), QWidget())
+    drawing = _Drawing(theme, plan, (curve, times), QWidget())
     qtbot.addWidget(drawing)
     drawing.resize(400, 500)
     drawing.show()
