@@ -104,6 +104,7 @@ QAbstractScrollArea::corner { background: transparent; border: 0; }
 QAbstractItemView::item:selected { background: %(selection)s; color: %(text)s; }
 QAbstractItemView::item:hover:!selected { background: %(hover)s; }
 QAbstractItemView:focus { border: 0; }
+QComboBox QAbstractItemView, QComboBox QAbstractItemView:focus { border: 1px solid %(edge)s; }
 QHeaderView { background: %(sunken)s; border: 0; }
 QHeaderView::section { background: %(sunken)s; color: %(muted)s; border: 0;
     border-bottom: 1px solid %(line)s; padding: 5px 8px; }

@@ -23,9 +23,9 @@ from devtools_app.widgets.dialog_buttons import dialog_buttons
 
 _GAP, _KEY_GAP = 24, 12
 _BETWEEN = "  "  # keys for the same thing
-_LETTERS = 21  # of a description, before it wraps
+_LETTERS = 19  # of a description, before it wraps
 _MOST = 4  # columns
-_EDGE = 48  # of the window that stays visible around the page
+_EDGE, _ABOVE = 48, 32  # of the window that stays visible beside the page, and above and below it
 _LEAST = 320
 _BELOW = 5  # lines of text that the button and the margins take
 
@@ -101,11 +101,19 @@ class KeySheet(QDialog):
         room = max(parent.window().width() - _EDGE, _LEAST)
         count = self._fitting(room - self._around())
         self._arrange(count)
+        high = max(parent.window().height() - _ABOVE, _LEAST)
         width = min(room, count * (self._column_width + _GAP) - _GAP + self._around())
+        height = self._height_for(width)
+        if height > high:  # wider columns have fewer lines
+            width = room
+            height = self._height_for(width)
+        self.resize(width, min(height, high))
+
+    def _height_for(self, width: int) -> int:
+        """Return the height that shows all keys in the columns there are."""
         inside = width - self._around()
-        rows = self._row.totalHeightForWidth(inside) if self._row.hasHeightForWidth() else 0
-        height = max(rows, self._row.sizeHint().height()) + _BELOW * self.fontMetrics().height()
-        self.resize(width, min(height, max(parent.window().height() - _EDGE, _LEAST)))
+        rows = self._row.heightForWidth(inside) if self._row.hasHeightForWidth() else 0
+        return (rows or self._row.sizeHint().height()) + _BELOW * self.fontMetrics().height()
 
     def _arrange(self, count: int) -> None:
         """Distribute the sections over columns of about one length, in their order."""

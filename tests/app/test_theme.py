@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QFontInfo, QImage, QPalette, QRawFont
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.colours import (
@@ -32,6 +32,7 @@ from devtools_app.appearance.theme import FontSize, Theme, load_fonts
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.state.state import OVERLAYS
 from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
 pytestmark = pytest.mark.gui
 PALETTES = [LIGHT, DARK]
@@ -216,6 +217,7 @@ def test_tones_have_colours():
     assert len({name for name, _ in OVERLAYS}) == len(OVERLAYS)
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support")  # raising and grabbing, without a screen
 @pytest.mark.parametrize("mode", [ThemeMode.LIGHT, ThemeMode.DARK])
 @pytest.mark.parametrize("kind", [QCheckBox, QSpinBox, QDoubleSpinBox])
 def test_outlines_of_fields_are_seen_on_their_ground(qapp, qtbot, mode, kind):
@@ -261,3 +263,22 @@ def test_badges_of_a_meaning_differ_without_colour(qtbot, theme, tone) -> None:
 
     others = {shape(one) for one in ("good", "warn", "bad", "") if one != tone}
     assert shape(tone) not in others
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")  # raising and grabbing, without a screen
+@pytest.mark.parametrize("mode", [ThemeMode.LIGHT, ThemeMode.DARK])
+@pytest.mark.parametrize("kind", ["plain", "editable", "toolbar"])
+def test_lists_of_choices_have_a_frame(qtbot, theme: Theme, mode: ThemeMode, kind: str) -> None:
+    theme.set_mode(mode)
+    box = ToolbarCombo(theme, "show", "what is shown") if kind == "toolbar" else QComboBox()
+    box.setEditable(kind == "editable")
+    for text in ("one", "two", "three"):
+        box.addItem(text)
+    qtbot.addWidget(box)
+    box.show()
+    box.showPopup()
+    shown = box.view().window().grab().toImage()
+    box.hidePopup()
+    right, low = shown.width() - 1, shown.height() - 1
+    edges = [(right // 2, 0), (right // 2, low), (0, low // 2), (right, low // 2)]
+    assert {shown.pixelColor(*at).name() for at in edges} == {theme.palette.edge}
