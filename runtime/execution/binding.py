@@ -11,6 +11,7 @@ import torch
 
 from runtime.delegates.stepping import DelegateSteps
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.execution.arguments import Arguments
 from runtime.kernels import torch_operators
 from runtime.kernels.registry import KernelRegistry
 from runtime.kernels.rule import Kernel, Operand, Style
@@ -287,74 +288,15 @@ class Binder:
         return operands_now
 
     def _arguments(self, kernel: Kernel, args: Sequence[int]) -> Arguments:
-        dynamic = any(self._is_dynamic(index) for index in args[: len(kernel.inputs)])
-        return Arguments(kernel, tuple(args[: len(kernel.inputs)]), self._table, dynamic)
+        sources = tuple(args[: len(kernel.inputs)])
+        changing = [place for place, index in enumerate(sources) if self._is_dynamic(index)]
+        return Arguments(kernel, sources, self._table, changing)
 
     def _is_dynamic(self, index: int) -> bool:
         value = self._table.items[index]
         if isinstance(value, Boxed):
             return any(item in self._dynamic for item in value.items)
         return index in self._dynamic
-
-
-class Arguments:
-    """The inputs of a kernel call: resolved once, or at each call if they may change."""
-
-    __slots__ = ("_dynamic", "_fixed", "_kernel", "_sources", "_table")
-
-    def __init__(
-        self, kernel: Kernel, sources: tuple[int, ...], table: ValueTable, dynamic: bool
-    ) -> None:
-        self._kernel = kernel
-        self._sources = sources
-        self._table = table
-        self._dynamic = dynamic
-        if not dynamic:
-            self._fixed = self.arguments()
-
-    @property
-    def fixed(self) -> bool:
-        """Return whether the scalars among them never change."""
-        return not self._dynamic
-
-    def current(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and keyword arguments, resolved again only if they may change."""
-        return self.arguments() if self._dynamic else self._fixed
-
-    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and keyword arguments as they are now."""
-        positional: list[Any] = []
-        named: dict[str, Any] = {}
-        table = self._table
-        for entry, index in zip(self._kernel.inputs, self._sources, strict=True):
-            value = table.resolve(table.items[index])
-            if entry.convert is not None and value is not None:
-                value = entry.convert(_integer(value, entry.name))
-            if entry.keyword:
-                named[entry.name] = value
-            else:
-                positional.append(value)
-        return positional, named
-
-    def bound(self, run: Callable[..., Any], slots: Sequence[TensorSlot] = ()) -> Callable[[], Any]:
-        """Return the kernel with its arguments."""
-        if self._dynamic:
-            return partial(self.call, run, slots)
-        positional, named = self._fixed
-        return partial(run, *positional, *slots, **named)
-
-    def call(self, run: Callable[..., Any], slots: Sequence[TensorSlot]) -> Any:  # noqa: ANN401 - results
-        """Run the kernel with its arguments as they are now."""
-        positional, named = self.arguments()
-        return run(*positional, *slots, **named)
-
-
-def _integer(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a program
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ExecutionError(
-            ErrorCode.InvalidType, f"argument {name} is a {type(value).__name__}, not an integer"
-        )
-    return value
 
 
 def _check_count(kernel: Kernel, args: Sequence[int], requested: int) -> None:

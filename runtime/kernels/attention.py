@@ -8,6 +8,7 @@ placeholder; the cache is written.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from runtime.errors import invalid_argument
 from runtime.kernels.rule import Rule, result
 
 Tensor = torch.Tensor
+_sdpa: Any = torch.nn.functional.scaled_dot_product_attention
 _OUT = "*, Tensor(a!) out) -> Tensor(a!)"
 _PLACE = "SymInt start_pos, "
 _OPTIONS = "Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None, "
@@ -42,17 +44,24 @@ def _attend(
     del drpout_p
     if attn_mask is not None and is_causal:
         raise invalid_argument("attention has a mask and is causal: only one of them is possible")
-    length = query.shape[1]
+    length, end = query.shape[1], key.shape[1]
+    if value.shape[1] != end:
+        raise invalid_argument(f"keys have {end} positions, values have {value.shape[1]}")
     if attn_mask is None:
-        end = _end(start_pos, length, key.shape[1])
-        key, value = key[:, :end], value[:, :end]
+        end = _end(start_pos, length, end)
         if is_causal and length > 1:
             attn_mask = torch.ones(length, end, dtype=torch.bool).tril(start_pos)
-    q, k, v = (one.transpose(1, 2) for one in (query, key, value))
-    found = torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=attn_mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
-    )
-    return found.transpose(1, 2)
+    grouped = query.shape[2] != key.shape[2]
+    given = query.transpose(1, 2), _by_head(key, end), _by_head(value, end), attn_mask
+    return _sdpa(*given, 0.0, False, scale=scale, enable_gqa=grouped).transpose(1, 2)
+
+
+def _by_head(cache: Tensor, end: int) -> Tensor:
+    """Return the first positions of a cache as [batch, groups, end, size], as one view."""
+    batch, _, groups, size = cache.shape
+    by_batch, by_position, by_group, by_place = cache.stride()
+    sizes, strides = (batch, groups, end, size), (by_batch, by_group, by_position, by_place)
+    return cache.as_strided(sizes, strides)
 
 
 def _attend_quantized(
@@ -91,8 +100,15 @@ def _real(values: Tensor, scales: Tensor | None, zeros: Tensor | None) -> Tensor
 
 
 def _update_cache(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
-    cache[:, start_pos : _end(start_pos, value.shape[1], cache.shape[1])] = value
-    return value.new_zeros(1)
+    length = value.shape[1]
+    _end(start_pos, length, cache.shape[1])
+    cache.narrow(1, start_pos, length).copy_(value)
+    return _placeholder(value.dtype)
+
+
+@functools.cache
+def _placeholder(dtype: torch.dtype) -> Tensor:
+    return torch.zeros(1, dtype=dtype)
 
 
 def _update_and_attend(
