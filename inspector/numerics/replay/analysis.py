@@ -29,6 +29,7 @@ from inspector.numerics.replay.inputs import (
     traced_inputs,
 )
 from inspector.numerics.replay.measuring import Kept
+from inspector.numerics.replay.moved_values import without_moved
 from inspector.numerics.replay.other_inputs import with_other_inputs
 from inspector.numerics.replay.references import MappedReference, reference_graph
 from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, RunGap
@@ -251,9 +252,15 @@ class _Analysis:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
             found = GapComparison(log, self._options.tolerance, self._kept)
-            self._state = before
+            self._state = dict(before)
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
+        inside = without_moved(log.inside, rows, log.join.graph) if log.join.graph else None
+        if inside is not None:
+            found = GapComparison(replace(log, inside=inside), self._options.tolerance, self._kept)
+            self._state = dict(before)
+            self._compare(found, reference, inputs, prefix)
+            rows = found.rows("")
         if not inputs.certain and not reference.is_float:  # whose errors are no other inputs
             rows, more = with_other_inputs(rows, log.join, inputs)
             notes += more

@@ -357,6 +357,26 @@ class Copies(nn.Module):
         return empty, torch.stack([x, x], 1), torch.softmax(values, -1), indices
 
 
+class Moved(nn.Module):
+    """A batch norm that is folded, and an attention whose scales are moved past its views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.queries = nn.Linear(8, 8)
+        self.pair = nn.Linear(8, 8)
+        nn.init.uniform_(self.norm.running_var, 0.5, 2)
+        nn.init.uniform_(self.norm.weight, 0.5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.hardtanh(self.norm(self.conv(x))).flatten(2).transpose(1, 2)
+        q = self.queries(y).view(1, -1, 2, 4).transpose(1, 2)
+        k, v = self.pair(y).split(4, -1)
+        k, v = (one[:, None].expand(-1, 2, -1, -1) for one in (k, v))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
 _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "m1": (M1, (1, 3, 8, 8)),
     "conv": (ConvNet, (1, 3, 16, 16)),
@@ -377,6 +397,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "counting_cache": (CountingCache, (2, 4)),
     "constants": (Constants, (2, 5)),
     "copies": (Copies, (4, 4)),
+    "moved": (Moved, (1, 3, 3, 3)),
 }
 """Networks of one input, and its shape."""
 

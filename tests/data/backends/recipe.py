@@ -18,7 +18,7 @@ import torch
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from nets import network
 
-_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice", "copies")
+_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice", "copies", "moved")
 HERE = Path(__file__).resolve().parent
 
 
