@@ -127,5 +127,4 @@ for _name, _run, _meta in (
     _library.impl(_name, _meta, "Meta")
 _packets: Any = getattr(torch.ops, NAMESPACE)
 CUSTOM_SDPA: Any = _packets.custom_sdpa.default
-CUSTOM_QUANTIZED_SDPA: Any = _packets.custom_quantized_sdpa.default
 UPDATE_CACHE: Any = _packets.update_cache.default

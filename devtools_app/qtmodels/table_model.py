@@ -58,11 +58,6 @@ class TableModel(QAbstractTableModel):
         """Return whether a filter is on."""
         return bool(self._filter)
 
-    @property
-    def row_order(self) -> RowOrder:
-        """Return the table with what sorting and filtering it computed."""
-        return self._rows
-
     def set_table(self, table: Table | RowOrder) -> None:
         """Replace the table; a RowOrder prepared in a thread saves the first sort.
 

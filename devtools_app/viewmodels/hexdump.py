@@ -41,15 +41,6 @@ def _row(data: memoryview, offset: int, width: int) -> HexRow:
     return HexRow(offset, cells, part.translate(_AS_TEXT).decode("ascii"))
 
 
-def parse_offset(text: str, size: int) -> int | None:
-    """Return a typed offset, decimal or 0x..., None when it is not one inside the file."""
-    try:
-        offset = int(text.strip().replace("_", ""), 0)
-    except ValueError:
-        return None
-    return offset if 0 <= offset < size else None
-
-
 def selected_hex(data: memoryview, start: int, end: int, limit: int = 1 << 20) -> str:
     """Return bytes as hexadecimal pairs for the clipboard, no more than ``limit`` of them."""
     return bytes(data[start : min(end, start + limit)]).hex(" ")

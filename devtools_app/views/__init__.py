@@ -111,11 +111,6 @@ VIEWS: tuple[ViewSpec, ...] = (
 )
 
 
-def views_in(area: Area) -> tuple[ViewSpec, ...]:
-    """Return the views of one side of the window, in order."""
-    return tuple(view for view in VIEWS if view.area is area)
-
-
 def view_named(name: str) -> ViewSpec | None:
     """Return a view by its name, or None."""
     return next((view for view in VIEWS if view.name == name), None)

@@ -79,11 +79,6 @@ def node_weights(session: Session, method: str, node: ModelNode) -> tuple[Weight
     return _of_instruction(session, method, node.instruction)
 
 
-def instruction_weights(session: Session, method: str, step: int) -> tuple[WeightBytes, ...]:
-    """Return the constants an instruction reads."""
-    return _of_instruction(session, method, step)
-
-
 def _of_payload(role: str, tensor: TensorMeta, constant: Constant) -> WeightBytes:
     missing = "" if constant.data is not None else "its bytes are not among these files"
     return WeightBytes(

@@ -130,11 +130,6 @@ def session_tensors(session: Session) -> tuple[TensorSource, ...]:
     return (*found, *_recorded(session))
 
 
-def tensor_named(session: Session, key: str) -> TensorSource | None:
-    """Return the tensor with a key, or None."""
-    return next((one for one in session_tensors(session) if one.key == key), None)
-
-
 def _program_tensors(session: Session) -> Iterator[TensorSource]:
     for method in session.methods if session.program is not None else ():
         assert session.program is not None

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.viewmodels.entries import ListEntry
-from devtools_app.viewmodels.hexdump import hex_rows, parse_offset, row_count
+from devtools_app.viewmodels.hexdump import hex_rows, row_count
 from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
@@ -377,13 +377,6 @@ def test_hex_rows_cover_every_byte_once(size, rows):
     found = hex_rows(data, 0, 99)
     assert "".join("".join(row.cells) for row in found) == bytes(data).hex()
     assert all(len(row.text) == len(row.cells) for row in found)
-
-
-@pytest.mark.parametrize(
-    ("text", "offset"), [("0x10", 16), ("10", 10), ("x", None), ("99", None), ("-1", None)]
-)
-def test_parse_offset_stays_inside(text, offset):
-    assert parse_offset(text, 64) == offset
 
 
 def test_code_view_numbers_and_marks(qtbot, theme):

@@ -44,10 +44,6 @@ class LayerRows:
     rows: list[list[int]]
     paths: list[list[int]]
 
-    def is_line(self, vertex: int) -> bool:
-        """Return whether a vertex is a port or a piece of a long edge."""
-        return vertex >= self.items
-
     def gap(self, before: int, after: int) -> float:
         """Return the space kept between two neighbours of a row."""
         lines = (before >= self.items) + (after >= self.items)

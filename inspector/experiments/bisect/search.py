@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from inspector.experiments.bisect.minimise import minimise
-from inspector.jobs.bisect_trials import Trial, numbers_of, ranges_of
+from inspector.jobs.bisect_trials import Trial, ranges_of
 
 Ranges = tuple[tuple[int, int], ...]
 Oracle = Callable[[Ranges], Trial]
@@ -92,8 +92,3 @@ class Search:
         self, result: Result, removed: tuple[int, ...], before: Trial, after: Trial
     ) -> SearchResult:
         return SearchResult(result, removed, before, after, len(self._made))
-
-
-def removed_of(trial: Trial) -> tuple[int, ...]:
-    """Return the numbers of the nodes that were taken out in a trial."""
-    return numbers_of(trial.removed)

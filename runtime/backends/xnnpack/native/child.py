@@ -22,7 +22,6 @@ from typing import Any
 LIBRARY = "libexecutorch_backend_xnnpack.so"
 THREADS = "libexecutorch_threadpool.so"
 INVALID = 0xFFFFFFFF  # XNN_INVALID_VALUE_ID
-PROFILING = 8  # XNN_FLAG_BASIC_PROFILING
 _OK = 0
 _TOO_SMALL = 6
 MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
