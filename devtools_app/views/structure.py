@@ -89,7 +89,7 @@ class StructurePane(Pane):
         layout = QVBoxLayout(side)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.hex)
-        self.splitter = Beside(self.tree, side, 56)
+        self.splitter = Beside(self.tree, side, 62)
         self.set_content(self.splitter)
         context.theme.changed.connect(self._restyle)
         self._restyle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 
@@ -39,6 +38,7 @@ _OPERATOR = re.compile(
 # what is added in parentheses; what every name of a node of this dialect begins with
 _ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
 _NODE_PREFIX = "aten_"
+_LEAST_LETTERS = 5  # of a name behind the number of its layer
 _EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
 
 
@@ -111,24 +111,42 @@ def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -
     parts = text.split(".")
     common = parts[-1] in _EVERYWHERE
     cuts = range(1, len(parts) - common)
-    with_number = (_cut_behind_number(parts, first) for first in cuts)
-    last = (f"{_DOTS}{'.'.join(parts[first:])}" for first in cuts)
-    for shown in itertools.chain(filter(None, with_number), last):
+    for shown in (_cut_behind_number(parts, first) for first in cuts):
+        if shown and metrics.horizontalAdvance(shown) <= room:
+            return shown
+    first = len(parts) - 1 - common
+    name, before = ".".join(parts[first:]), _number_before(parts, first)
+    left = room - metrics.horizontalAdvance(before)
+    if before and left >= _LEAST_LETTERS * metrics.horizontalAdvance("n"):
+        return before + _cut_name(name, metrics, left, common=common)
+    for shown in (f"{_DOTS}{'.'.join(parts[first:])}" for first in cuts):
         if metrics.horizontalAdvance(shown) <= room:
             return shown
+    return _cut_name(name, metrics, room, common=common)
+
+
+def _cut_name(
+    name: str, metrics: QFontMetrics | QFontMetricsF, room: float, *, common: bool
+) -> str:
+    """Return the last part of a path within a width; what most paths end with goes first."""
     if common:
-        name = ".".join(parts[-2:])
         return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
-    return elided(parts[-1], metrics, room)
+    return elided(name, metrics, room)
 
 
 def _cut_behind_number(parts: Sequence[str], first: int) -> str:
     """Return the last parts behind the last number that is before them, empty without one."""
+    before = _number_before(parts, first)
+    return before and before + ".".join(parts[first:])
+
+
+def _number_before(parts: Sequence[str], first: int) -> str:
+    """Return the last number before a part of a path, as ``…3.…``; empty without one."""
     number = next((at for at in range(first - 1, 0, -1) if parts[at].isdecimal()), 0)
     if not number:
         return ""
     between = "." if number == first - 1 else f".{_DOTS}"
-    return f"{_DOTS}{parts[number]}{between}{'.'.join(parts[first:])}"
+    return f"{_DOTS}{parts[number]}{between}"
 
 
 class CellDelegate(QStyledItemDelegate):

@@ -69,7 +69,12 @@ def test_numbered_names_differ_at_any_width(theme: Theme) -> None:
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("layers.{}.attention.kv_cache.keys", "…11.…keys"), ("net.{}.proj.weight", "…11.proj.weight")],
+    [
+        ("layers.{}.attention.kv_cache.keys", "…11.…keys"),
+        ("net.{}.proj.weight", "…11.proj…"),
+        ("encoder_stage.{}.self_attention_block.query_key_value.weight", "…11.…quer…"),
+        ("encoder_stage.{}.pointwise_convolution", "…11.po…on"),
+    ],
 )
 def test_equal_layers_differ_where_their_number_has_room(theme: Theme, name, least) -> None:
     metrics = QFontMetrics(theme.mono())
