@@ -109,10 +109,16 @@ def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Exp
     try:
         return export(model.module, inputs, dynamic_shapes=tuple(shapes) if dynamic else None)
     except ExportError as error:
-        if isinstance(model.module, TransformersDecoder) and config.model.use_kv_cache:
+        if not isinstance(model.module, TransformersDecoder):
+            raise
+        if config.model.use_kv_cache:
             other = "export it without" + (", or with model.enable_dynamic_shape=false" * dynamic)
             words = f"its modules do not export over a static cache: {other}"
             raise FamilyError(f"model.use_kv_cache: {words} ({one_line(error)})") from error
+        if dynamic:
+            words = f"its modules do not export for any number of tokens: export it for {longest}"
+            words += " of them in each call, with model.enable_dynamic_shape=false"
+            raise FamilyError(f"model.enable_dynamic_shape: {words} ({one_line(error)})") from error
         raise
 
 

@@ -44,13 +44,15 @@ class DecoderState:
         attention: keys, values and positions
         recurrent: what depends on all earlier tokens
         mask: of all positions for families that count those of a mask, None for others
+        positioned: whether its modules take positions, which some else compute as numbers of Python
     """
 
     cache: Any
     keyword: str
     attention: Sequence[StateBuffer]
     recurrent: Sequence[StateBuffer]
-    mask: Tensor | None
+    mask: Tensor | None = None
+    positioned: bool = False
 
     @property
     def kept(self) -> Sequence[StateBuffer]:
@@ -73,9 +75,10 @@ class DecoderState:
             held = kept.holder[kept.key]
             held.copy_(torch.where(position == 0, torch.zeros_like(held), held))
         given: dict[str, Any] = {self.keyword: self.cache, "use_cache": True}
+        if self.positioned or self.mask is not None:
+            given["position_ids"] = (torch.arange(tokens.shape[1]) + position).unsqueeze(0)
         if self.mask is not None:
-            places = torch.arange(tokens.shape[1]) + position
-            given.update(attention_mask=self.mask, position_ids=places.unsqueeze(0))
+            given["attention_mask"] = self.mask
         return given
 
 
@@ -117,7 +120,8 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
     ]
     if not attention and not recurrent:
         raise _refused(untyped, "its modules keep nothing in one")
-    found = DecoderState(cache, keyword, attention, recurrent, None)
+    positioned = "position_ids" in taken and not recurrent
+    found = DecoderState(cache, keyword, attention, recurrent, positioned=positioned)
     for kept in found.kept:
         kept.holder[kept.key].zero_()
     return _that_repeats(untyped, found, length)
@@ -136,7 +140,8 @@ def _that_repeats(model: Any, state: DecoderState, length: int) -> DecoderState:
     if length == 1 or model.device.type == "meta":
         return masked if counted else state
     words = ""
-    for one in (masked,) if counted else (state, masked):
+    plain = replace(state, positioned=False)
+    for one in (masked,) if counted else (state, plain, masked):
         try:
             if _repeats(model, one):
                 return one

@@ -46,6 +46,7 @@ class SweepForm:
         folder: for the files
         problem: the first thing that is wrong, empty without one
         besides: the same without the fields that are varied
+        method: that is evaluated, empty for the usual one
     """
 
     grid: Mapping[str, tuple[Any, ...]]
@@ -56,6 +57,7 @@ class SweepForm:
     folder: str = ""
     problem: str = ""
     besides: str = ""
+    method: str = ""
 
 
 class AxisRow(QWidget):
@@ -181,12 +183,13 @@ class SweepFields(QWidget):
         self.gap = QCheckBox("Compare the values of each point with its recorded program")
         self.gap.setAccessibleName(self.gap.text())
         self.workers = self._spin("Points at once", 1, _MOST_WORKERS, max(1, workers))
-        self.data, self.metric_field, self.samples = (
+        self.data, self.metric_field, self.samples, self.method = (
             self._line(name, example)
             for name, example in (
                 ("Data set that points are evaluated on", "none, or data.py:batches"),
                 ("Metric of the user, a function", "metric: data.py:accuracy"),
                 ("Number of samples of the data set", "all samples"),
+                ("Method that is evaluated, of a program with several", "usual method"),
             )
         )
         self.folder = QLineEdit()
@@ -233,7 +236,8 @@ class SweepFields(QWidget):
         folder = self.folder.text().strip()
         besides = besides or ("" if folder else "Name a folder for the sweep.")
         how = self.runs.value(), self.gap.isChecked(), self.workers.value()
-        return SweepForm(grid, *how, data, folder, problem or besides, besides)
+        method = self.method.text().strip()
+        return SweepForm(grid, *how, data, folder, problem or besides, besides, method)
 
     def _line(self, name: str, example: str) -> QLineEdit:
         field = line(name, example)
@@ -265,7 +269,8 @@ class SweepFields(QWidget):
         form.addRow(self.gap)
         form.addRow("Points at once", self.workers)
         data = QHBoxLayout()
-        for field, stretch in ((self.data, 3), (self.metric_field, 2), (self.samples, 1)):
+        fields = (self.data, self.metric_field, self.samples, self.method)
+        for field, stretch in zip(fields, (3, 2, 1, 1), strict=True):
             data.addWidget(field, stretch)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

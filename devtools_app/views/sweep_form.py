@@ -28,8 +28,9 @@ from devtools_app.widgets.push_button import push_button
 from inspector.experiments.sweeps.grid import GridError, grid_of_axes, points_of
 from inspector.experiments.sweeps.price import price_text
 from inspector.experiments.sweeps.request import SweepRequest
+from inspector.experiments.sweeps.sensitivity import sensitivity_data
 from inspector.experiments.sweeps.task import SweepSettings
-from inspector.recipes.data_source import EXAMPLE, absolute
+from inspector.recipes.data_source import absolute
 
 _SOON_MS = 150
 _WIDEST = 860
@@ -184,7 +185,8 @@ class SweepFormPage(QScrollArea):
         if one is None or not self.each_module.isEnabled():
             return
         settings = _settings(form)
-        settings = replace(settings, data=settings.data or EXAMPLE)
+        data = settings.data or sensitivity_data(one.draft.present)
+        settings = replace(settings, data=data, method=form.method)
         request = SweepRequest("", {}, settings, form.workers, record=record_of(one))
         self._ask_for(one, form, request)
 
@@ -211,7 +213,9 @@ def _settings(form: SweepForm) -> SweepSettings:
         return SweepSettings(form.runs, form.gap)
     metric = absolute(data.metric) if data.metric else ""
     where = absolute(data.data)
-    return SweepSettings(form.runs, form.gap, data=where, metric=metric, samples=data.samples)
+    return SweepSettings(
+        form.runs, form.gap, data=where, metric=metric, samples=data.samples, method=form.method
+    )
 
 
 def _program(one: Variant) -> str:

@@ -41,12 +41,16 @@ from inspector.experiments.sweeps.results import (
     Status,
     metric_of,
 )
-from inspector.experiments.sweeps.sensitivity import recorded_modules, sensitivity_grid
+from inspector.experiments.sweeps.sensitivity import (
+    recorded_modules,
+    sensitivity_data,
+    sensitivity_grid,
+)
 from inspector.experiments.sweeps.task import SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.recipes.compile_job import RECORD
-from inspector.recipes.data_source import EXAMPLE, absolute
+from inspector.recipes.compile_job import RECORD, CompileJob
+from inspector.recipes.data_source import absolute
 from inspector.tables.sensitivity import sensitivity_table
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
@@ -155,7 +159,6 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     if options.sensitivity:
         if options.grid:
             raise CommandError("--sensitivity and --grid both name the points: use one", USAGE)
-        options.data = options.data or EXAMPLE
     elif options.record:
         raise CommandError("--record names the modules of --sensitivity: use both", USAGE)
     elif not options.grid:
@@ -163,6 +166,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     check_inputs(options.run_inputs)
+    options.data = options.data or _usual_data(options, job)
     if options.data:
         check_data(options)
     elif options.metric:
@@ -193,6 +197,10 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         words = "--sensitivity" if options.sensitivity else "--grid"
         raise CommandError(f"{words} {error}", USAGE) from error
     return replace(plan, objectives=_objectives(options.pareto, settings)), issues
+
+
+def _usual_data(options: Namespace, job: CompileJob) -> str:
+    return sensitivity_data(job) if options.sensitivity else ""
 
 
 def _modules(options: Namespace, mode: str) -> tuple[str, ...]:

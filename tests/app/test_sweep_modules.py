@@ -92,7 +92,12 @@ def test_one_click_asks_for_a_point_for_each_module(
     qtbot.waitUntil(lambda: not form.start.isEnabled())
     qtbot.mouseClick(form.each_module, Qt.MouseButton.LeftButton)
     (request,) = found
-    assert request.settings.data == EXAMPLE
+    assert (request.settings.data, request.settings.method) == (EXAMPLE, "")
+    form.fields.method.setText("prefill")
+    qtbot.mouseClick(form.each_module, Qt.MouseButton.LeftButton)
+    assert found[1].settings.method == "prefill"
+    assert "--method=prefill" in sweep_command(found[1], "out")
+    form.fields.method.clear()
     plan = plan_of_request(request)
     assert [list(dict(one.changes)[MODULES]) for one in plan.points] == [
         [],

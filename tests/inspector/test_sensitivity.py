@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from inspector.experiments.sweeps.results import PointResult, Results, Status
-from inspector.experiments.sweeps.sensitivity import MODE, MODULES
+from inspector.experiments.sweeps.sensitivity import MODE, MODULES, sensitivity_data
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.source import parse_source
 from inspector.tables.sensitivity import sensitivity_table
 from tests.inspector.cli_runs import run
 
@@ -144,6 +146,20 @@ def test_each_method_has_a_sensitivity_of_its_own_and_tied_layers_their_names(
     found = run("sweep", recipe, "--sensitivity", "--method", "last", "-o", str(tmp_path / "x"))
     assert found.code == 2
     assert "unknown method 'last'; available: decode, prefill" in found.err
+
+
+@pytest.mark.parametrize(
+    ("source", "data"),
+    [
+        ("model.yaml", "random"),
+        ("model.yml", "random"),
+        ("model.py:both", "example"),
+        ("model.pt2", "example"),
+    ],
+)
+def test_language_models_are_evaluated_on_random_tokens(source: str, data: str) -> None:
+    # their example inputs are zeros
+    assert sensitivity_data(CompileJob(parse_source(source))) == data
 
 
 def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ MANY = {
     "falcon": {},  # one head of keys for all
     "falcon+alibi": {"alibi": True, "multi_query": False},  # which takes distances from a mask
     "bloom": {},
+    "ctrl": {"dff": 64},  # which counts positions in Python unless it is given them
     "xglm": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64},
     "stablelm": {**PAIRS, "use_parallel_residual": True, "qk_layernorm": True},
     "starcoder2": {**PAIRS, "sliding_window": 8},
@@ -87,7 +89,13 @@ ONE = {  # one token a call
 }
 FIXED = {"llama4_text": LLAMA4}  # one token a call, where the configuration says so
 RECURRENT = {**PAIRS, "num_hidden_layers": 3, "head_dim": 8, "lru_width": 32}
-ALL = {**MANY, **ONE, **FIXED, "recurrent_gemma": RECURRENT, "mpt": {"d_model": 32, "n_layers": 2}}
+WHOLE = {  # without a cache
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 8},
+    "rwkv": {"attention_hidden_size": 32, "context_length": 64},
+    "xlstm": {"hidden_size": 64, "num_heads": 4, "num_blocks": 2},
+}
+RECURRENT_GEMMA = {"recurrent_gemma": RECURRENT}
+ALL = {**MANY, **ONE, **FIXED, **WHOLE, **RECURRENT_GEMMA, "mpt": {"d_model": 32, "n_layers": 2}}
 
 
 def _saved(folder: Path, kind: str) -> Any:
@@ -127,6 +135,27 @@ def test_tokens_are_those_without_a_cache(tmp_path: Path, kind: str) -> None:
         logits = eager(torch.tensor([prompt + found]), use_cache=False).logits[0]
     assert found == logits[len(prompt) - 1 : -1].argmax(-1).tolist()
     assert generated(step, prompt, 20, cache=True) == found, "the first text is still seen"
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_families_without_a_static_cache_say_what_to_do_and_run_without(
+    tmp_path: Path, kind: str
+) -> None:
+    eager = _saved(tmp_path, kind)
+    cached = _config(tmp_path)
+    with pytest.raises(CompileError, match=r"no static cache for .*; export it without$"):
+        export_llm(cached)
+    config = replace(cached, model=replace(cached.model, use_kv_cache=False))
+    if kind != "gpt_neo":  # the others count the tokens in Python
+        with pytest.raises(CompileError, match=r"^model.enable_dynamic_shape: its modules do not"):
+            export_llm(config)
+        config = replace(config, model=replace(config.model, enable_dynamic_shape=False))
+    program = export_llm(config).buffer
+    tokens = torch.randint(0, SIZES["vocab_size"], (1, 16))
+    found = Runtime.get().load_program(program).load_method("forward").execute([tokens])[0]
+    with torch.no_grad():
+        expected = eager(tokens, use_cache=False).logits[:, -1]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

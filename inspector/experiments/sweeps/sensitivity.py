@@ -16,6 +16,8 @@ from inspector.recipes.compile_job import (
     CompileJob,
     Quantization,
 )
+from inspector.recipes.data_source import EXAMPLE, GENERATED
+from inspector.recipes.source import SourceKind
 from schema.etrecord import RecordFile, decode
 
 MODE, MODULES = "quantising.mode", "quantising.modules"
@@ -69,6 +71,15 @@ def recorded_modules(path: Path, mode: str = "", method: str = "") -> tuple[str,
     if method and record.methods and method not in record.methods:
         raise GridError(f"unknown method {method!r}; available: {', '.join(record.methods)}")
     return weighted_modules(record, mode)
+
+
+def sensitivity_data(job: CompileJob) -> str:
+    """Return what a program is evaluated on where no data set is named.
+
+    The example of a language model is a few zeros, which attention hardly matters for: it gets
+    random tokens at random positions.
+    """
+    return GENERATED[0] if job.source.kind is SourceKind.LLM else EXAMPLE
 
 
 def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
