@@ -22,7 +22,7 @@ from devtools_app.state.requests import (
     ShowView,
 )
 from devtools_app.state.state import OpenSession, Place, State
-from devtools_app.state.variant_steps import compared_sessions
+from devtools_app.state.variant_steps import compared_sessions, shown_variant
 from devtools_app.state.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
 from devtools_app.viewmodels.compare_content import CompareContent, compared, quantized
@@ -58,6 +58,9 @@ _ALONE = Need(
     "Change the recipe and press Ctrl+R: the new variant opens beside this one. Or open another "
     "program: any two sessions can be compared.",
     "etscope compare model.pte other.pte",
+)
+_ALONE_FIXED = Need(
+    _ALONE.title, "Open another program: any two sessions can be compared.", _ALONE.command
 )
 _CLOSED = "Other variants of this program are closed: one that is chosen here opens beside it."
 _FAILED = "No other variant of this program could be compiled so far; each line gives the reason."
@@ -231,7 +234,9 @@ class ComparePane(PanelActions, Pane):
     def _show_alone(self) -> None:
         """Show that a second session is missing, or offer other variants of the program."""
         self._offer_others(shown=True)
-        self.show_need(_ALONE)
+        changes = shown_variant(self.state) is not None
+        self._offers[0].setVisible(changes)
+        self.show_need(_ALONE if changes else _ALONE_FIXED)
         others = [one for one in self._variants if not one.session]
         if others:
             self._content = None

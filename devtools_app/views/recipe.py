@@ -21,7 +21,14 @@ from devtools_app.dialogs.form_parts import CodeWarning
 from devtools_app.dialogs.recipe_fields import RecipeFields
 from devtools_app.jobs.field_names import FieldNamesKnown
 from devtools_app.state.compile_form import problems_of
-from devtools_app.state.requests import EditRecipe, Recompile, ShowStatus, UndoRecipe
+from devtools_app.state.requests import (
+    AskCompile,
+    ChooseFiles,
+    EditRecipe,
+    Recompile,
+    ShowStatus,
+    UndoRecipe,
+)
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.state.variants import Variant
@@ -75,6 +82,8 @@ class RecipeView(QWidget):
         self._tabs.setDocumentMode(True)
         self._tabs.tabBar().setAccessibleName("Form, text, Python or ideas")
         self._empty = EmptyState(context.theme, _EMPTY)
+        self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=True)))
+        self._empty.add_button("Compile…", lambda: self._ask(AskCompile()))
         self._pages = QStackedWidget()
         self._buttons()
         self._lay_out()

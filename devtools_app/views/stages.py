@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
+from devtools_app.state.requests import AskCompile
 from devtools_app.state.state import OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import Pane
@@ -48,6 +49,7 @@ class StagesPane(Pane):
         self.which.show_choices([("changed nodes", CHANGED), ("all nodes", ALL)], CHANGED)
         self.which.activated.connect(lambda _index: self._show_step())
         self.nodes.add_tool(self.which, right=True)
+        self.empty.add_button("Compile…", lambda: self._ask(AskCompile()))
         self._steps: Steps | None = None
         self._number = -1
         self._own: Selection | None = None

@@ -72,8 +72,17 @@ def test_what_can_be_done_comes_before_the_code_and_has_the_keyboard(make_window
     qtbot.waitUntil(run.isVisible, timeout=5_000)
 
 
-@pytest.mark.parametrize("name", ["graph", "memory"])
-def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, data, name):
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("graph", "Open files…"),
+        ("memory", "Open files…"),
+        ("compare", "Open files…"),
+        ("stages", "Compile…"),
+        ("recipe", "Open files…"),
+    ],
+)
+def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, data, name, label):
     window = make_window()
     open_sample(window, qtbot, (str(data / "corpus/v1.5.1/mm_portable/run.etdp"),))
     window.activateWindow()
@@ -81,7 +90,7 @@ def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, dat
 
     def offered() -> bool:
         focus = QApplication.focusWidget()
-        return isinstance(focus, QPushButton) and focus.text() == "Open files…"
+        return isinstance(focus, QPushButton) and focus.text() == label
 
     qtbot.waitUntil(offered, timeout=20_000)
 
