@@ -156,14 +156,20 @@ def paint_line(
         painter.setPen(qcolor(colours.muted))
         if entry.swatch in _PLAIN_WORDS:
             painter.setPen(qcolor(_word_colour(entry, colours)))
-            painter.drawText(QPointF(x, baseline), _line_label(entry))
+            painter.drawText(QPointF(x, baseline), fitting(_line_label(entry), metrics, width - x))
             continue
         if entry.swatch is Swatch.RAMP:
             _paint_line_ramp(painter, entry, colours, QPointF(x, baseline), metrics)
             continue
         _paint_swatch(painter, entry, colours, QRectF(x, top + 3.5, _SWATCH, _SWATCH), strength)
         painter.setPen(qcolor(colours.muted))
-        painter.drawText(QPointF(x + _SWATCH + 8, baseline), entry.label)
+        left = x + _SWATCH + 8
+        painter.drawText(QPointF(left, baseline), fitting(entry.label, metrics, width - left))
+
+
+def fitting(text: str, metrics: QFontMetricsF, room: float) -> str:
+    """Return a text cut at its end, with a sign, where it is wider than the line."""
+    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room - _PAD / 2, 0.0))
 
 
 def legend_size(entries: Sequence[LegendEntry], colours: CanvasColours) -> QSize:

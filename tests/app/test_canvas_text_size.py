@@ -8,15 +8,17 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSize, Qt
-from PySide6.QtGui import QFontInfo, QImage
+from PySide6.QtGui import QFontInfo, QFontMetricsF, QImage
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.theme import Theme
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.layout.cluster_tree import expand_all
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.legend import Legend, fitting
 from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
@@ -214,3 +216,24 @@ def test_an_exported_graph_is_whole_with_large_text(qtbot: QtBot, tmp_path) -> N
     assert two.size() == one.size() * 2
     assert difference(one.scaled(two.size()), two) < 12
     assert QFontInfo(colours(text=26).font).pixelSize() == 26
+
+
+@pytest.mark.parametrize("text", [BASE_SIZE, *SIZES])
+def test_a_line_of_a_legend_that_is_too_long_for_a_narrow_canvas_says_so(text: int) -> None:
+    metrics = QFontMetricsF(colours(text=text).sized(12))
+    words = "no times: open the ETDump of a run"
+    whole = metrics.horizontalAdvance(words)
+    for room in (40.0, whole / 2, whole, 2 * whole):
+        shown = fitting(words, metrics, room)
+        assert metrics.horizontalAdvance(shown) <= room
+        assert shown == words if room > 1.5 * whole else shown.endswith("…")
+
+
+def test_a_legend_draws_nothing_over_its_right_border(qtbot: QtBot) -> None:
+    legend = Legend(colours(), line=True)
+    qtbot.addWidget(legend)
+    legend.set_entries([LegendEntry("no times: open the ETDump of a run", Swatch.PLAIN)])
+    legend.resize(140, legend.heightForWidth(140))
+    shown = pixels(legend.grab().toImage()).astype(np.int16)
+    edge = shown[:, -3:]
+    assert np.abs(edge - edge[0, 0]).max() < 8
