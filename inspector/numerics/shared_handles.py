@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.join.lowered_kinds import becomes, is_lowered_to_one, operation
@@ -65,7 +65,9 @@ def distinguished(
             groups.setdefault(own, []).append(replace(event, nodes=own))
     found: dict[str, DelegateEvent] = {}
     shared: set[str] = set()
-    for own, several in sorted(groups.items(), key=lambda group: len(group[0])):
+    for named, given in sorted(groups.items(), key=lambda group: len(group[0])):
+        own = _not_of_others(named, given, members, found)
+        several = [replace(event, nodes=own) for event in given]
         one = _only(own, several, members, fits)
         if one is not None:
             found.update(dict.fromkeys(own, one))
@@ -85,6 +87,27 @@ def distinguished(
             found[name] = whole
         shared.update(set(own) - set(found))
     return found, shared
+
+
+def _not_of_others(
+    own: tuple[str, ...],
+    events: Sequence[DelegateEvent],
+    members: Sequence[FlatNode],
+    found: Mapping[str, DelegateEvent],
+) -> tuple[str, ...]:
+    """Return the nodes of some events without those that an event of their kind has already.
+
+    Handles of a whole call, of which data flow has to tell one, contain nodes of other events.
+    """
+    operators = {node.node.name: node.operator for node in members}
+    left = tuple(
+        name
+        for name in own
+        if name not in found
+        or not becomes(operators[name], found[name].kind)
+        or any(becomes(operators[name], event.kind) for event in events)
+    )
+    return left or own
 
 
 def _only(

@@ -42,7 +42,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
 def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found: dict[str, Path] = {}
     vulkan = ("vulkan_m1", "vulkan_m1_fp16", "vulkan_sharing", "vulkan_sharing_fp16")
-    vulkan += ("vulkan_strided_fp16",)
+    vulkan += ("vulkan_strided_fp16", "vulkan_heads")
     for name in (
         *vulkan,
         "native_m1",
@@ -70,6 +70,7 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     [
         ("vulkan_m1", 4),
         ("vulkan_m1_fp16", 4),  # halves against a program in float32: held to what halves can do
+        ("vulkan_heads", 4),  # handles of a call are those of another event as well
         ("vulkan_sharing", 10),  # which of its nodes each delegate has, the payloads tell
         ("vulkan_sharing_fp16", 10),  # the kernel between its delegates reads no halves
         ("vulkan_strided_fp16", 1),  # no value inside is joined, and all of them are halves

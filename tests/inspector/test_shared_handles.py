@@ -85,3 +85,26 @@ def test_last_of_the_steps_of_a_node_has_its_value() -> None:
     steps = [_event("CONV2D", "x"), _event("RESCALE", "of CONV2D"), _event("TANH", "of RESCALE")]
     found, shared = distinguished(members, steps)
     assert (found["first"].name, found["second"].name, shared) == ("RESCALE", "TANH", set())
+
+
+@pytest.mark.parametrize("operator", ["_softmax", "argmax", "sigmoid", "mean"])
+def test_event_with_the_handles_of_a_whole_call_leaves_others_their_nodes(operator: str) -> None:
+    """Handles of a stock Vulkan payload are a counter, from which another call may have its own."""
+    members = [
+        _node("permute", "aten::permute_copy", "w"),
+        _node("linear", "aten::addmm", "x", "permute"),
+        _node("last", f"aten::{operator}", "linear"),
+    ]
+    whole = ("permute", "linear", "last")
+    events = [
+        DelegateEvent("0", whole, "", (), "aten.linear.default", ("v1",), ("v2",)),
+        DelegateEvent("1", ("last",), "", (), f"aten.{operator}.default", ("v2",), ("v3",)),
+    ]
+    found, shared = distinguished(members, events)
+    assert {name: event.name for name, event in found.items()} == {
+        "permute": "0",
+        "linear": "0",
+        "last": "1",
+    }
+    assert found["linear"].nodes == whole[:2]  # its value is that of the linear layer
+    assert shared == set()

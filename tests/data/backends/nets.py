@@ -357,6 +357,19 @@ class Copies(nn.Module):
         return empty, torch.stack([x, x], 1), torch.softmax(values, -1), indices
 
 
+class Heads(nn.Module):
+    """One layer that two delegates have, since a kernel reads the results of the second one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        best = self.layer(x).argmax(-1)
+        values, indices = self.layer(x).softmax(-1).topk(2)
+        return best, values, indices, x.cumsum(-1)
+
+
 class Moved(nn.Module):
     """A batch norm that is folded, and an attention whose scales are moved past its views."""
 
@@ -397,6 +410,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "counting_cache": (CountingCache, (2, 4)),
     "constants": (Constants, (2, 5)),
     "copies": (Copies, (4, 4)),
+    "heads": (Heads, (4, 6)),
     "moved": (Moved, (1, 3, 3, 3)),
 }
 """Networks of one input, and its shape."""

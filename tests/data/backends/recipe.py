@@ -18,7 +18,18 @@ import torch
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from nets import network
 
-_RECORDED = ("m1", "m2", "steps", "sharing", "strided", "slopes", "twice", "copies", "moved")
+_RECORDED = (
+    "m1",
+    "m2",
+    "steps",
+    "sharing",
+    "strided",
+    "slopes",
+    "twice",
+    "copies",
+    "moved",
+    "heads",
+)
 HERE = Path(__file__).resolve().parent
 
 
