@@ -1,4 +1,4 @@
-"""Base of all canvases: theme, message when empty, keys, hover, accessibility, export."""
+"""Base of all canvases: theme, keys, hover, accessibility, export."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ class Canvas(QWidget):
 
     Attributes:
         colours: roles of the palette in use
-        message: shown without content
         role: of the drawing for screen readers
         as_table: where a table has the same facts
     """
@@ -68,7 +67,6 @@ class Canvas(QWidget):
     def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.colours = colours
-        self.message = ""
         self._hovered = NOTHING
         self._actions: KeyTable | None = None
         self._announced = ""
@@ -103,17 +101,11 @@ class Canvas(QWidget):
         """Return the point of the drawing at a pixel of the widget."""
         return QPointF(at) / self.colours.scale
 
-    def set_message(self, text: str) -> None:
-        """Set the message of an empty canvas: content, and the file or command that adds it."""
-        self.message = text
-        self.describe()
-        self.update()
-
     def colours_changed(self) -> None:
         """Drop caches that depend on colours; called after the palette changed."""
 
     def is_empty(self) -> bool:
-        """Return whether only the message is drawn."""
+        """Return whether there is nothing to draw."""
         return True
 
     def paint_content(self, painter: QPainter, size: QSize) -> None:
@@ -130,7 +122,7 @@ class Canvas(QWidget):
     def accessible_summary(self) -> str:
         """Return a description: the drawing, the selection, and the table with the same facts."""
         if self.is_empty():
-            return self.message
+            return "Nothing to draw"
         parts = [self.drawn_summary()]
         if chosen := self.selected_summary():
             parts.append(f"Selected: {chosen}")
@@ -238,24 +230,14 @@ class Canvas(QWidget):
                 self._paint_focus(painter)
 
     def paint(self, painter: QPainter, size: QSize) -> None:
-        """Draw background and content, or the message."""
+        """Draw background and content."""
         painter.fillRect(QRect(0, 0, size.width(), size.height()), qcolor(self.colours.surface))
         painter.save()
         painter.scale(self.colours.scale, self.colours.scale)
         painter.setFont(self.colours.sized(BASE_SIZE))
-        if self.is_empty():
-            self._paint_message(painter, self._in_drawing(size))
-        else:
+        if not self.is_empty():
             self.paint_content(painter, self._in_drawing(size))
         painter.restore()
-
-    def _paint_message(self, painter: QPainter, size: QSize) -> None:
-        area = QRect(0, 0, size.width(), size.height())
-        area.adjust(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        painter.setFont(self.colours.sized(BASE_SIZE))
-        painter.setPen(qcolor(self.colours.muted))
-        flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-        painter.drawText(area, int(flags), self.message)
 
     def _paint_focus(self, painter: QPainter) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)

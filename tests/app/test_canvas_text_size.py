@@ -80,13 +80,7 @@ def large_graph() -> GraphCanvas:
     return canvas
 
 
-def nothing() -> Canvas:
-    canvas = MemoryCanvas(colours())
-    canvas.set_message("No memory plan: open the program beside its trace, or compile it here.")
-    return canvas
-
-
-DRAWINGS = [timeline, many_events, memory, sizes, graph, large_graph, nothing]
+DRAWINGS = [timeline, many_events, memory, sizes, graph, large_graph]
 MAKES = pytest.mark.parametrize("make", DRAWINGS, ids=lambda make: make.__name__)
 
 

@@ -84,14 +84,6 @@ def texts(path: Path) -> str:
     return "\n".join("".join(e.itertext()) for e in ET.parse(path).iter() if e.tag.endswith("text"))
 
 
-def test_empty_canvas_says_what_would_fill_it(qtbot: QtBot) -> None:
-    widget = MemoryCanvas(colours())
-    qtbot.addWidget(widget)
-    widget.set_message("Open a .pte file.")
-    assert widget.accessibleDescription() == "Open a .pte file."
-    assert widget.render_to_image(1.0).width() > 0
-
-
 def test_screen_boxes_place_address_upwards_and_step_to_the_right(canvas: MemoryCanvas) -> None:
     assert canvas.data is not None
     boxes = screen_boxes(canvas.data, canvas.camera, QSize(800, 500))

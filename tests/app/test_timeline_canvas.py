@@ -91,16 +91,6 @@ def texts(path: Path) -> str:
     return "\n".join("".join(e.itertext()) for e in ET.parse(path).iter() if e.tag.endswith("text"))
 
 
-def test_empty_canvas_says_what_would_fill_it(qtbot: QtBot, tmp_path: Path) -> None:
-    widget = TimelineCanvas(colours())
-    qtbot.addWidget(widget)
-    widget.set_message("Add the ETDump of a run.")
-    widget.set_data(None)
-    widget.render_to_svg(tmp_path / "t.svg")
-    assert "Add the ETDump" in texts(tmp_path / "t.svg")
-    assert widget.accessibleDescription() == "Add the ETDump of a run."
-
-
 def test_canvas_svg_names_lanes_events_and_units(canvas: TimelineCanvas, tmp_path: Path) -> None:
     canvas.render_to_svg(tmp_path / "t.svg")
     found = texts(tmp_path / "t.svg")
