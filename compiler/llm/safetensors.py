@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -86,11 +87,21 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
         raise CheckpointError(f"{path}: the header is not an object")
     start = _HEADER_BYTES + size
     entries = cast("dict[str, Any]", header)
-    return {
-        name: _tensor(path, name, entry, mapped, (start, total))
-        for name, entry in entries.items()
-        if name != "__metadata__"
+    entries.pop("__metadata__", None)
+    found = {
+        name: _tensor(path, name, entry, mapped, (start, total)) for name, entry in entries.items()
     }
+    _check_apart(path, entries)
+    return found
+
+
+def _check_apart(path: Path, entries: Mapping[str, Any]) -> None:
+    """Check that no tensors share bytes, of which each would be changed with the other."""
+    spans = sorted((*entry["data_offsets"], name) for name, entry in entries.items())
+    held = [span for span in spans if span[0] < span[1]]
+    for (_, end, first), (begin, _, second) in pairwise(held):
+        if begin < end:
+            raise CheckpointError(f"{path}: {first} and {second} share bytes")
 
 
 def _whole(value: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,22 @@ def test_a_safetensors_file_is_read_without_unpickling(tmp_path: Path) -> None:
         path.write_bytes(bad)
         with pytest.raises(CheckpointError):
             read_safetensors(path)
+
+
+@pytest.mark.parametrize("second", [(0, 8), (4, 12), (4, 8), (0, 16)])
+def test_tensors_of_safetensors_that_share_bytes_are_refused(
+    tmp_path: Path, second: tuple[int, int]
+) -> None:
+    path, (begin, end) = tmp_path / "model.safetensors", second
+    entries = {
+        "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "none": {"dtype": "F32", "shape": [0], "data_offsets": [4, 4]},
+        "b": {"dtype": "F32", "shape": [(end - begin) // 4], "data_offsets": [begin, end]},
+    }
+    header = json.dumps(entries).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    with pytest.raises(CompileError, match=r"(a and b|b and a) share bytes"):
+        read_safetensors(path)
 
 
 @pytest.mark.parametrize(
