@@ -19,6 +19,7 @@ from devtools_app.sessions.notices import (
     opened_beside,
     unit_question,
 )
+from devtools_app.sessions.open_kind import Opens, opens_as
 from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
 from devtools_app.sessions.rereading import Patience, kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
@@ -174,20 +175,24 @@ class SessionController(QObject):
             paths: files and folders
             pair: also open related files next to a single file
         """
-        workspaces = [path for path in paths if is_workspace(path)]
-        if workspaces:
-            self.open_workspace(Path(workspaces[0]))
-            others = [Path(path).name for path in paths if path != workspaces[0]]
-            if others:
-                text = f"A workspace has to be opened alone: {', '.join(others)} stayed closed."
-                self.noticed.emit(Notice(text, "warning"))
-        elif len(paths) == 1 and (found := sweep_path(paths[0])):
-            self._store.update(sweep=os.path.abspath(found), view="sweep")
-        elif paths and self._store.state.open_session and _are_values(paths):
-            self.open_beside(paths)
-        elif paths:
-            files = tuple(os.path.abspath(path) for path in paths)
-            self._start((OpenTarget(files, pair=pair, several=True),))
+        match opens_as(paths, self._store.state):
+            case Opens.NOTHING:
+                pass
+            case Opens.WORKSPACE:
+                found = next(path for path in paths if is_workspace(path))
+                self.open_workspace(Path(found))
+                others = [Path(path).name for path in paths if path != found]
+                if others:
+                    text = f"A workspace has to be opened alone: {', '.join(others)} stayed closed."
+                    self.noticed.emit(Notice(text, "warning"))
+            case Opens.SWEEP:
+                path = os.path.abspath(sweep_path(paths[0]))
+                self._store.update(sweep=path, view="sweep")
+            case Opens.VALUES:
+                self.open_beside(paths)
+            case Opens.SESSIONS:
+                files = tuple(os.path.abspath(path) for path in paths)
+                self._start((OpenTarget(files, pair=pair, several=True),))
 
     def open_result(self, paths: tuple[str, ...], *, behind: bool = False) -> None:
         """Open the files of a job or a variant as one session; the view in front stays.
@@ -448,13 +453,6 @@ class SessionController(QObject):
             self._ask_unit(result)
         else:
             self.noticed.emit(found)
-
-
-def _are_values(paths: tuple[str, ...]) -> bool:
-    """Return whether all files have values of nodes, which join the session shown."""
-    from inspector.files.node_data import is_node_data
-
-    return all(is_node_data(path) for path in paths)
 
 
 def _coloured(state: State, before: int, session: Session) -> State:

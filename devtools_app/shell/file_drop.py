@@ -4,46 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QMimeData, QObject
-from PySide6.QtGui import QDropEvent, QWindow
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtGui import QDragMoveEvent, QDropEvent, QWindow
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
+
+from devtools_app.appearance.theme import Theme
+from devtools_app.shell.drop_words import DropWords, drop_words
+from devtools_app.state.store import Store
+from devtools_app.widgets.drop_cover import DropCover
 
 
 class Dropping(QObject):
-    """Handles dropped files before the field below the pointer.
+    """Handles dragged data before the widget below the pointer, and shows what a drop would do.
 
     A text field would insert the address of a file: as a filter that matches nothing, or in the
-    middle of the notes. Dropped text is left to the field.
+    middle of the notes. Dropped text is left to the field, and refused in words elsewhere.
 
     Args:
-        owner: with the same lifetime
+        window: with the same lifetime
+        theme: look of the cover
+        store: of the state, which decides what dropped files become
         take: called with the dropped paths
+
+    Attributes:
+        cover: shown while something is dragged over the window
     """
 
-    def __init__(self, owner: QObject, take: Callable[[tuple[str, ...]], object]) -> None:
-        super().__init__(owner)
+    def __init__(
+        self,
+        window: QWidget,
+        theme: Theme,
+        store: Store,
+        take: Callable[[tuple[str, ...]], object],
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._store = store
         self._take = take
         self._watched: QWindow | None = None
+        self._words: DropWords | None = None  # of what is dragged over the window now
+        self.cover = DropCover(theme, window)
 
     def watch(self, window: QWindow | None) -> None:
-        """Filter drop events of a window before its widgets."""
+        """Filter drag and drop events of a window before its widgets."""
         if window is not None and window is not self._watched:
             self._watched = window
             window.installEventFilter(self)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind == QEvent.Type.DragLeave:
+            self._end()
+            return False
         if not isinstance(event, QDropEvent):  # entering and moving are kinds of dropping in Qt
             return False
-        paths = dropped_files(event.mimeData())
-        if not paths:
+        if event.source() is not None:  # something of the window itself
             return False
-        event.acceptProposedAction()
-        if event.type() == QEvent.Type.Drop:
-            self._take(paths)
-        return True
+        if kind == QEvent.Type.DragEnter or self._words is None:
+            self._words = drop_words(event.mimeData(), self._store.state)
+        words = self._words
+        if kind == QEvent.Type.Drop:
+            self._end()
+        if words.paths:
+            event.acceptProposedAction()
+            if kind == QEvent.Type.Drop:
+                self._take(words.paths)
+            else:
+                self._show(words)
+            return True
+        if event.mimeData().hasText() and not event.mimeData().hasUrls() and self._is_field(event):
+            self.cover.hide()
+            return False
+        if isinstance(event, QDragMoveEvent):
+            self._show(words)
+        event.ignore()
+        return kind != QEvent.Type.DragEnter  # a field needs it to know of the drag
 
+    def _is_field(self, event: QDropEvent) -> bool:
+        """Return whether the widget below the pointer takes what is dropped."""
+        below = self._window.childAt(event.position().toPoint())
+        return below is not None and below.acceptDrops()
 
-def dropped_files(data: QMimeData) -> tuple[str, ...]:
-    """Return the files and folders of this machine in dragged data."""
-    return tuple(url.toLocalFile() for url in data.urls() if url.isLocalFile())
+    def _show(self, words: DropWords) -> None:
+        if self.cover.isHidden():
+            self.cover.show_words(words.title, words.text, taken=bool(words.paths))
+
+    def _end(self) -> None:
+        self._words = None
+        self.cover.hide()

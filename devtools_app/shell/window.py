@@ -151,7 +151,7 @@ class MainWindow(QMainWindow):
     def _build_middle(self) -> None:
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
-        self._dropping = Dropping(self, self.controller.open)
+        self._dropping = Dropping(self, self.theme, self.store, self.controller.open)
         self.resize(*_FIRST_SIZE)
         self.addToolBar(self.top_bar)
         self.setStatusBar(self.status)
