@@ -22,6 +22,13 @@ LOCAL_KEYS = {
         ("F", "go to the selection"),
         ("Space", "fit everything"),
     ),
+    "Timeline": (
+        ("Shift+drag  R", "select a range; range tool"),
+        ("F M P", "zoom to it, mark it, pin its name"),
+        ("/  F3  Shift+F3", "find, next, previous"),
+        ("J  Shift+J", "slowest call, slowest run"),
+        ("[  ]", "run before, run after"),
+    ),
     "Graph": (
         ("Return", "open or close a box"),
         ("Shift+E  Shift+C", "open all boxes, close all"),
@@ -33,13 +40,6 @@ LOCAL_KEYS = {
         ("Shift+X", "show the whole graph again"),
         ("Shift+T", "nodes, edges and boundaries as tables"),
         ("F3  Shift+F3", "next and previous match"),
-    ),
-    "Timeline": (
-        ("Shift+drag  R", "select a range; range tool"),
-        ("F M P", "zoom to it, mark it, pin its name"),
-        ("/  F3  Shift+F3", "find, next, previous"),
-        ("J  Shift+J", "slowest call, slowest run"),
-        ("[  ]", "run before, run after"),
     ),
     "Other views": (
         ("E", "operators: every event of the trace"),
@@ -61,7 +61,8 @@ def sheet_sections() -> dict[str, list[tuple[str, str]]]:
             if spec.menu == menu and spec.keys
         ]
         sections[menu] = lines
-    sections["Views"] = [("Alt+1 … Alt+0", "a tab of the group in front")]
+        if menu == "View":
+            sections["Views"] = [("Alt+1 … Alt+0", "a tab of the group in front")]
     sections.update({title: list(lines) for title, lines in LOCAL_KEYS.items()})
     return {title: lines for title, lines in sections.items() if lines}
 
