@@ -59,6 +59,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 RunSamples = tuple[Floats, NDArray[np.bool_]]  # of each run: time, and whether it is steady
 DELEGATE = "delegate"
+UNNAMED_CALL = "delegate call"  # with its number among those of a method, from 1
 _TOO_FEW = "—"  # runs for a percentile
 JOIN_WORDS = {
     "INSTRUCTION": "instruction",
@@ -134,7 +135,7 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
     columns = (
         text_column("operator", Categories.of((one.label, one.labels) for one in parts), width=23),
         text_column("module", Categories.of(map(_modules, parts)), missing="", width=16),
-        text_column(DELEGATE, _by_kind(parts, _delegate), width=13),
+        text_column(DELEGATE, Categories.of(map(_delegates, parts)), width=13),
         times[0],
         _share_of_method(parts),
         *times[1:4],
@@ -267,8 +268,18 @@ def _nodes(link: Link, kind: int, _inside: bool) -> str:
     return link.node or ", ".join(link.nodes or link.payload_nodes)
 
 
-def _delegate(link: Link, _kind: int, inside: bool) -> str:
-    return delegate_label(link) or ("unknown" if inside else "—")
+def _delegates(part: BlockRows) -> tuple[Ints, list[str]]:
+    """Return the delegate of each row; a trace alone has only the order of their calls."""
+    named = [delegate_label(link) for link in part.links]
+    is_named = np.array([bool(name) for name in named], np.bool_)[part.link]
+    inside, step = part.in_delegate, part.instruction
+    calls = np.unique(step[inside & (step >= 0)])
+    outside = len(named)
+    codes = np.where(is_named, part.link, np.where(inside, outside + 1, outside))
+    numbered = inside & ~is_named & (step >= 0)
+    codes[numbered] = outside + 2 + np.searchsorted(calls, step[numbered])
+    unnamed = [f"{UNNAMED_CALL} {number}" for number in range(1, len(calls) + 1)]
+    return codes, [*named, "—", "unknown", *unnamed]
 
 
 def backend_label(backend: str, *, inside: bool) -> str:

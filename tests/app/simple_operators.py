@@ -187,14 +187,23 @@ def _join(link: Link) -> str:
     return "payload only" if word == "exact" and inside_alone else word
 
 
-def operator_cells(row: OperatorRow) -> dict[str, object]:
+def delegate_calls(rows: list[OperatorRow]) -> dict[str, list[int]]:
+    """Return the instructions that call delegates by block."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        if row.in_delegate and row.instruction is not None and row.instruction >= 0:
+            found.setdefault(row.block, set()).add(row.instruction)
+    return {block: sorted(steps) for block, steps in found.items()}
+
+
+def operator_cells(row: OperatorRow, calls: dict[str, list[int]]) -> dict[str, object]:
     """Return what the table of operators says of a row."""
     rest = row.kind == UNATTRIBUTED
     nodes = row.link.node or ", ".join(row.link.nodes or row.link.payload_nodes)
     return {
         "operator": row.label,
         "module": row.module,
-        "delegate": row.delegate or ("unknown" if row.in_delegate else "—"),
+        "delegate": row.delegate or _unnamed(row, calls.get(row.block, [])),
         "join": "" if rest else _join(row.link),
         "block": row.block,
         "backend": UNATTRIBUTED
@@ -206,6 +215,14 @@ def operator_cells(row: OperatorRow) -> dict[str, object]:
         "share of method": row.share,
         **points(row.samples_ns, row.steady),
     }
+
+
+def _unnamed(row: OperatorRow, calls: list[int]) -> str:
+    if not row.in_delegate:
+        return "—"
+    if row.instruction not in calls:
+        return "unknown"
+    return f"delegate call {calls.index(row.instruction) + 1}"
 
 
 def points(samples, steady) -> dict[str, Any]:

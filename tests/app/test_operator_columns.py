@@ -104,7 +104,8 @@ def _check_operators(session: Session, method: str) -> None:
     if not expected:
         return
     made = operators_table(session, method, AUTO)
-    _check_cells(made, [simple.operator_cells(row) for row in expected])
+    calls = simple.delegate_calls(expected)
+    _check_cells(made, [simple.operator_cells(row, calls) for row in expected])
     _check_answers(made, method)
     assert has_flame(session, method) == (flame_timeline(session, method) is not None)
     assert [made.samples_of(row) is None for row in range(len(expected))] == [

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devtools_app.viewmodels.below import operators_line
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.overview import overview
 from inspector.files.session import Session
@@ -176,6 +177,22 @@ def test_trace_alone_does_not_claim_that_its_delegates_are_none() -> None:
         titles = [column.title for column in made.table.columns]
         backends = made.table.columns[titles.index("backend")].values
         assert "unknown" in list(backends)
+
+
+@pytest.mark.parametrize("case", [CONVNET, TINY, "corpus/v1.5.1/mm_xnnpack"])
+def test_trace_alone_numbers_the_calls_of_its_delegates(case: str) -> None:
+    alone = opened(f"{case}/run.etdp")
+    table = operators_table(alone, "forward", AUTO).table
+    columns = {column.title: column for column in table.columns}
+    whole = opened(*(f"{case}/{name}" for name in ("model.pte", "run.etdp")))
+    joined = operators_table(whole, "forward", AUTO).table
+    known = {column.title: column for column in joined.columns}
+    pairs = set(zip(known["delegate"].values, columns["delegate"].values, strict=True))
+    named = {one for one, _ in pairs if one != "—"}
+    numbers = {f"delegate call {place}" for place in range(1, len(named) + 1)}
+    assert {number for one, number in pairs if one != "—"} == numbers
+    assert len(pairs - {("—", "—")}) == len(named)  # one number for each delegate, and no other
+    assert "unknown" not in operators_line(table, AUTO)
 
 
 def test_overview_names_files_without_their_paths_unless_they_share_a_name() -> None:
