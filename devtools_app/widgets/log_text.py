@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from devtools_app.appearance.theme import Theme
@@ -38,7 +38,7 @@ class LogText(QWidget):
         self.text.setReadOnly(True)
         self.text.setMaximumBlockCount(KEPT_LINES)
         self.text.setAccessibleName(f"{name[:1].upper()}{name[1:]}")
-        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.bar = QHBoxLayout()
         self.bar.setContentsMargins(8, 5, 8, 5)
         self.bar.setSpacing(8)

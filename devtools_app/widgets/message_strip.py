@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QWidget,
 )
 from shiboken6 import isValid
@@ -141,13 +142,23 @@ class MessageStrip(QFrame):
         page = self.parentWidget()
         if page is None or self.isHidden():
             return
-        width = max(page.width() - 2 * _EDGE, self.minimumSizeHint().width())
         layout = self.layout()
         assert layout is not None
         layout.activate()
+        most = max(page.width() - 2 * _EDGE, self.minimumSizeHint().width())
+        width = min(most, self._whole_width(layout))
         height = max(layout.heightForWidth(width), layout.sizeHint().height())
         self.raise_()
-        self.setGeometry(_EDGE, page.height() - height - _EDGE, width, height)
+        # at the right: what a view explains in its last line begins at the left
+        left = max(page.width() - _EDGE - width, _EDGE)
+        self.setGeometry(left, page.height() - height - _EDGE, width, height)
+
+    def _whole_width(self, layout: QLayout) -> int:
+        """Return the width with the message in one line."""
+        metrics = self._text.fontMetrics()
+        words = max(map(metrics.horizontalAdvance, self._text.text().splitlines()), default=0)
+        around = layout.sizeHint().width() - self._text.sizeHint().width()
+        return around + words + metrics.averageCharWidth()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

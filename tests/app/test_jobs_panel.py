@@ -22,9 +22,11 @@ from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import JobAction, Notice, OpenSource
+from devtools_app.viewmodels.log_lines import LogLine
 from devtools_app.views.jobs import JobsView
 from devtools_app.views.log import LogView
 from devtools_app.widgets.log_panel import LogPanel, LogStore
+from devtools_app.widgets.log_text import LogText
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.history import EntryReader, read_entries
@@ -168,6 +170,17 @@ def test_folder_that_cannot_be_written_costs_the_history_only(
     assert [one.state for one in jobs.history.entries] == ["finished"]
     assert len([text for text in caplog.messages if "not kept" in text]) == 1
     jobs.shut_down()
+
+
+def test_long_lines_of_a_log_are_wrapped(qtbot, theme) -> None:
+    log = LogText(theme, "log")
+    qtbot.addWidget(log)
+    log.resize(400, 300)
+    log.show()
+    words, path = "partition of the graph " * 20, f"/{'folder' * 40}/model.pte"
+    log.add([LogLine(logging.INFO, text) for text in (words, path)])
+    assert log.text.horizontalScrollBar().maximum() == 0
+    assert log.shown.split() == [*words.split(), path]  # copied as the lines that they are
 
 
 def test_log_is_searched_and_filtered_by_level_and_job(qtbot, theme, tmp_path: Path) -> None:

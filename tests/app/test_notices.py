@@ -63,6 +63,20 @@ def test_a_message_moves_nothing_below_it(window: MainWindow) -> None:
     assert page.rect().contains(window.strip.geometry())
 
 
+@pytest.mark.parametrize("offers", [(), (("Compare", ShowView("compare")),)])
+def test_a_short_message_leaves_the_begin_of_the_last_line_in_sight(window, offers) -> None:
+    strip = window.strip
+    page = strip.parentWidget()
+    window.notice(Notice("keyword_spotter_1 is ready.", offers=offers))
+    assert strip.geometry().left() > page.width() // 2
+    assert page.width() - strip.geometry().right() < page.width() // 20
+    short = strip.height()
+    window.notice(Notice("It cannot be read, since it ends in the middle of a table. " * 9))
+    assert strip.geometry().left() < page.width() // 20
+    assert strip.height() > short  # a long one takes the whole width and wraps
+    assert page.rect().contains(strip.geometry())
+
+
 def test_a_question_has_the_keyboard_on_its_safe_button(window: MainWindow, field) -> None:
     window.notice(QUESTION)
     assert focused() == "Do not run"
