@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, cast
 
 import torch
@@ -24,9 +24,25 @@ def method_as_forward(method: MethodType, *, strict: bool = False) -> torch.nn.M
         strict: the bytecode of the method is traced
     """
     other: Any = copy.copy(method.__self__)
-    bound = MethodType(method.__func__, other)
-    other.forward = bound if strict else _beside_forward(other, bound)
+    if strict:
+        other.forward = MethodType(method.__func__, other)
+    else:
+        other.forward = _beside_forward(other, MethodType(_named_forward(method.__func__), other))
     return other
+
+
+def _named_forward(function: Any) -> Any:  # noqa: ANN401 - a function, or another callable
+    """Return a function whose frames are called ``forward``.
+
+    torch records the lines of such frames only: nodes of a method would have no line of their own.
+    """
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        return function
+    code = function.__code__.replace(co_name="forward")
+    name, defaults, closure = function.__name__, function.__defaults__, function.__closure__
+    named = FunctionType(code, function.__globals__, name, defaults, closure)
+    named.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(named, function)
 
 
 def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # noqa: ANN401
@@ -35,7 +51,7 @@ def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # n
     own = held.get("forward")  # of this object alone, else that of its class
 
     @functools.wraps(method)
-    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def called(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if own is None:
             del module.forward
         else:
@@ -43,9 +59,9 @@ def _beside_forward(module: Any, method: MethodType) -> Callable[..., Any]:  # n
         try:
             return method(*args, **kwargs)
         finally:
-            module.forward = forward
+            module.forward = called
 
-    return forward
+    return called
 
 
 def trained_layers(program: ExportedProgram) -> list[str]:
