@@ -78,7 +78,8 @@ class TextRunner:
     def context(self) -> int:
         """Return the number of positions that the model can see."""
         facts = self._facts
-        return int(facts.get("get_max_context_len") or facts.get("get_max_seq_len") or 128)
+        told = int(facts.get("get_max_context_len") or facts.get("get_max_seq_len") or 128)
+        return min([told, *self._whole_texts()])
 
     @property
     def rolls(self) -> bool:
@@ -319,7 +320,7 @@ class TextRunner:
         """Return the method of the next call, how many of some tokens it takes, and its inputs."""
         name, count = self._next_call(len(tokens))
         now = list(tokens[:count])
-        if self._methods[name].metadata.num_inputs() > 1:
+        if self._inputs_of(name) > 1:
             return name, count, [torch.tensor([now]), torch.tensor([self.position])]
         return name, count, [torch.tensor([[*self._history, *now]])]
 
@@ -335,12 +336,17 @@ class TextRunner:
     def _is_static(self, name: str) -> bool:
         return self._methods[name].metadata.input_tensor_meta(0).is_static()
 
+    def _whole_texts(self) -> list[int]:
+        """Return the capacity of each method without a cache, which takes all tokens each call."""
+        whole = (name for name in self._methods if self._inputs_of(name) < 2)
+        return [self._longest(name) for name in whole]
+
+    def _inputs_of(self, name: str) -> int:
+        return self._methods[name].metadata.num_inputs()
+
     def _longest(self, name: str) -> int:
-        """Return how many tokens a method takes at most; without a cache all of them."""
-        method = self._methods[name]
-        if method.metadata.num_inputs() < 2:
-            return self.context
-        return int(method.metadata.input_tensor_meta(0).sizes()[1])
+        """Return how many tokens a method takes at most."""
+        return int(self._methods[name].metadata.input_tensor_meta(0).sizes()[1])
 
 
 def _asked(name: str) -> bool:

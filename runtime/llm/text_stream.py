@@ -28,8 +28,19 @@ class TextStream:
             certain = new
         found, self._given = certain[self._given :], max(self._given, len(certain))
         if new and certain == new:
-            self._begin, self._shown, self._given = self._shown, len(self._tokens), 0
+            if self._anchors():
+                self._begin = self._shown
+            self._shown, self._given = len(self._tokens), 0
         return found
+
+    def _anchors(self) -> bool:
+        """Return whether what was shown last may begin what is decoded again.
+
+        Decoders take spaces from the begin of a text: more than one behind a begin of spaces alone.
+        """
+        if len(self._tokens) - self._begin >= _MOST_HELD:
+            return True
+        return bool(self._tokenizer.decode(self._tokens[self._shown :]).strip())
 
     def rest(self) -> str:
         """Return what is left at the end: U+FFFD for a character that stays incomplete."""

@@ -139,6 +139,7 @@ class JsonTokenizer:
 
     def __init__(self, path: Path) -> None:
         library = _library("tokenizers", path)
+        self._path = path
         try:
             self._own: Any = library.Tokenizer.from_file(str(path))
         except Exception as error:
@@ -155,9 +156,15 @@ class JsonTokenizer:
         return self._own.token_to_id(text) if isinstance(text, str) else None
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text; special ones in it are always read."""
+        """Return the tokens of a text; special ones in it are always read.
+
+        Raises: TokenizerError for a text that the vocabulary has no token for
+        """
         del special
-        return list(self._own.encode(text, add_special_tokens=False).ids)
+        try:
+            return list(self._own.encode(text, add_special_tokens=False).ids)
+        except Exception as error:
+            raise TokenizerError(f"{self._path}: {error}") from error
 
     def token(self, text: str) -> int | None:
         """Return the token with a name, None without one."""
@@ -176,17 +183,18 @@ class SentencePieceTokenizer:
         self._own: Any = library.SentencePieceProcessor()
         try:
             self._own.LoadFromSerializedProto(data)
-        except RuntimeError as error:
+            count = int(self._own.vocab_size())
+            self._special: dict[str, int] = {
+                self._own.IdToPiece(at): at for at in range(count) if self._own.IsControl(at)
+            }
+        except (RuntimeError, UnicodeDecodeError) as error:
             raise TokenizerError(f"{path}: not a model of SentencePiece: {error}") from error
         begin, end = int(self._own.bos_id()), int(self._own.eos_id())
         self.bos = begin if begin >= 0 else None
         self.eos = (end,) if end >= 0 else ()
-        self.size = int(self._own.vocab_size())
+        self.size = count
         ends = dict.fromkeys((*self.eos, *_generation_ends(path)))
         self.eos = tuple(one for one in ends if one < self.size)
-        self._special: dict[str, int] = {
-            self._own.IdToPiece(at): at for at in range(self.size) if self._own.IsControl(at)
-        }
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text."""

@@ -226,3 +226,19 @@ def test_a_page_shows_time_and_delegation_of_an_export(tmp_path: Path) -> None:
     assert "report: " in shown.out
     assert (out / "export.html").is_file()
     assert "delegated" in shown.out.lower()
+
+
+def test_a_program_without_a_cache_ends_where_its_calls_are_full(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    lengths = {"max_seq_length": 12, "max_context_length": 48}
+    path.write_text(yaml.safe_dump({**CONFIGS["whole"], "export": lengths}))
+    _data("export", path, "-o", tmp_path / "out")
+    report = _data("run", tmp_path / "out", "--prompt", "Hello")
+    assert len(report["tokens"]) == 12 - 5 + 1  # the last one needs no place
+    assert report["ended"] == "length"
+    found = run("llm", "run", str(tmp_path / "out"), "--prompt", "a" * 13)
+    assert "the prompt has 13 tokens at 0, the context 12 positions" in found.err
+    text = "Once upon a time there were mice"
+    gap = _data("gap", tmp_path / "out", "--prompt", text)
+    assert len(gap["rows"]) == len(text)
+    assert gap["max_abs"] < 1e-4

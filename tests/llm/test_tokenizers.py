@@ -12,7 +12,14 @@ import pytest
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.text_stream import TextStream
 from runtime.llm.tokenizers import Tokenizer, TokenizerError, load_tokenizer
-from tests.llm.tokenizer_files import KINDS, TEXT, fallback_files, json_files, ranks_file
+from tests.llm.tokenizer_files import (
+    KINDS,
+    TEXT,
+    fallback_files,
+    json_files,
+    ranks_file,
+    sentencepiece_file,
+)
 
 
 @pytest.mark.parametrize("make", [*KINDS.values(), None])
@@ -106,3 +113,40 @@ def test_a_pipe_is_not_read_for_a_tokenizer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tokenizer.json")
     with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a regular file"):
         load_tokenizer(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char"])
+@pytest.mark.parametrize("fallback", [False, True])
+def test_spaces_in_a_row_keep_their_number_piece_by_piece(
+    tmp_path: Path, kind: str, fallback: bool
+) -> None:
+    own = load_tokenizer(
+        sentencepiece_file(tmp_path, model_type=kind, byte_fallback=fallback and kind != "char")
+    )
+    space, draw = own.token("▁"), random.Random(7)
+    assert space is not None
+    for count in range(1, 150):
+        tokens = [draw.choice((space, draw.randrange(own.size))) for _ in range(count)]
+        stream = TextStream(own)
+        assert "".join(map(stream.add, tokens)) + stream.rest() == own.decode(tokens)
+
+
+def test_names_of_pieces_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
+    path = sentencepiece_file(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"<s>", b"\x86s>"))
+    with pytest.raises(TokenizerError, match=r"any\.name: not a model of SentencePiece"):
+        load_tokenizer(path)
+
+
+@pytest.mark.parametrize("kind", ["WordLevel", "WordPiece"])
+def test_a_text_that_a_tokenizer_has_no_token_for_is_one_sentence(
+    tmp_path: Path, kind: str
+) -> None:
+    library = pytest.importorskip("tokenizers")
+    model = getattr(library.models, kind)({"a": 0, "b": 1}, unk_token="[UNK]")
+    path = tmp_path / "tokenizer.json"
+    library.Tokenizer(model).save(str(path))
+    own = load_tokenizer(path)
+    assert own.encode("a") == [0]
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: .*UNK"):
+        own.encode("c")

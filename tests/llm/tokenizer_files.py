@@ -32,14 +32,17 @@ def json_files(folder: Path) -> Path:
     return folder
 
 
-def sentencepiece_file(folder: Path) -> Path:
+def sentencepiece_file(
+    folder: Path, *, model_type: str = "unigram", byte_fallback: bool = True
+) -> Path:
     library = pytest.importorskip("sentencepiece")
     model = io.BytesIO()
     library.SentencePieceTrainer.train(
         sentence_iterator=iter([TEXT, "a b c d e f g", "met mice"]),
         model_writer=model,
         vocab_size=300,
-        byte_fallback=True,
+        model_type=model_type,
+        byte_fallback=byte_fallback,
         hard_vocab_limit=False,
         minloglevel=2,
     )
