@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
@@ -41,8 +42,8 @@ class SizeMap:
         files: of the parts
         parts: all parts with the file each is in, in file order
         data: content of the treemap
-        leaf: box of the treemap -> number of its part
-        box: number of a part -> box of the treemap it is in
+        leaf: number of the first part of each box of the treemap, -1 for what holds boxes only
+        box: box of the treemap that each part is in
         legend: meaning of the colours
         headline: totals in words
         problems: files without parts, and why
@@ -51,8 +52,8 @@ class SizeMap:
     files: tuple[LoadedFile, ...]
     parts: tuple[tuple[LoadedFile, FilePart], ...]
     data: TreemapData
-    leaf: Mapping[int, int]
-    box: Mapping[int, int]
+    leaf: NDArray[np.int64]
+    box: NDArray[np.int64]
     legend: tuple[LegendEntry, ...]
     headline: str
     problems: tuple[str, ...]
@@ -90,14 +91,14 @@ def map_of(
 ) -> SizeMap:
     """Return the treemap of known parts, called by their users where the file has only a hash."""
     several = len(known) > 1
-    tree = _Boxes("all files" if several else "file")
+    tree = _Boxes("all files" if several else "file", _holders(part.group for _, part in parts))
     if not several and known:
         tree.names[0] = Path(known[0].file.path).name
-    for number, (file, part) in enumerate(parts):
+    for file, part in parts:
         head = (Path(file.path).name,) if several else ()
         title = part_title(part, users)
         group = tuple(title if name == part.name else _short(name) for name in part.group)
-        tree.add((*head, *group), title, part, number)
+        tree.add((*head, *group), title, part)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
     text = [
@@ -110,8 +111,8 @@ def map_of(
         tuple(one.file for one in known),
         parts,
         tree.data(),
-        tree.leaf,
-        tree.box,
+        tree.leaf(),
+        np.array(tree.box, np.int64),
         _legend(parts),
         " · ".join(text),
         problems,
@@ -135,10 +136,17 @@ def _legend(parts: Sequence[tuple[LoadedFile, FilePart]]) -> tuple[LegendEntry, 
     return tuple(entries)
 
 
+def _holders(groups: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the groups that hold other groups."""
+    above = {group[:-1] for group in groups}
+    return {group[:end] for group in above for end in range(len(group) + 1)}
+
+
 class _Boxes:
     """Collects boxes within boxes."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, holders: set[tuple[str, ...]]) -> None:
+        self._holders = holders
         self.names = [root]
         self._bytes = [0]
         self._parent = [-1]
@@ -146,24 +154,25 @@ class _Boxes:
         self._hues: dict[str, int] = {}  # by kind
         self._kinds = [""]
         self._known: dict[tuple[int, str], int] = {}
-        self.leaf: dict[int, int] = {}
-        self.box: dict[int, int] = {}
+        self.box: list[int] = []  # of each part
 
-    def add(self, group: tuple[str, ...], title: str, part: FilePart, number: int) -> None:
+    def add(self, group: tuple[str, ...], title: str, part: FilePart) -> None:
         """Add a part below its group; one that is titled like its group is the group's leaf."""
         at = 0
         path = [at]
-        whole = group[:-1] if group and group[-1] == title else group
-        for name in whole:
+        last = group[-1] if group else ""
+        own = title == last or (part.group not in self._holders and title.endswith(f".{last}"))
+        for name in group[:-1] if own else group:
             at = self._group(at, name)
             path.append(at)
-        if len(self.names) < _MANY:
-            at = self._box(at, title, part.kind)
-        else:
+        if len(self.names) >= _MANY:
             at = self._group(at, "smaller parts")
+        elif own and title != last:  # the group is the part: one box, with the shorter name
+            at = self._group(at, last, part.kind)
+        else:
+            at = self._box(at, title, part.kind)
         path.append(at)
-        self.leaf.setdefault(at, number)
-        self.box[number] = at
+        self.box.append(at)
         colour = self._hues.get(part.kind)
         if colour is None:
             colour = self._hues[part.kind] = hue(part.kind)
@@ -172,10 +181,10 @@ class _Boxes:
             known = self._colour[box]
             self._colour[box] = colour if known in (_NO_COLOUR, colour) else _SMALL
 
-    def _group(self, parent: int, name: str) -> int:
+    def _group(self, parent: int, name: str, kind: str = "") -> int:
         found = self._known.get((parent, name))
         if found is None:
-            found = self._known[parent, name] = self._box(parent, name, "")
+            found = self._known[parent, name] = self._box(parent, name, kind)
         return found
 
     def _box(self, parent: int, name: str, kind: str) -> int:
@@ -185,6 +194,12 @@ class _Boxes:
         self._kinds.append(kind)
         self._colour.append(_NO_COLOUR)
         return len(self.names) - 1
+
+    def leaf(self) -> NDArray[np.int64]:
+        """Return the first part of each box, -1 for what holds boxes only."""
+        found = np.full(len(self.names), -1, np.int64)
+        found[self.box[::-1]] = np.arange(len(self.box) - 1, -1, -1)  # of equal ones the last stays
+        return found
 
     def data(self) -> TreemapData:
         """Return the columns."""

@@ -37,7 +37,11 @@ _FIRST = ("pte", "bpte", "ptd", "etrecord")
 class _SizeContent:
     map: SizeMap
     table: RowOrder
-    keys: dict[Selection, int]
+
+    def part_of(self, selection: Selection) -> int | None:
+        """Return the number of a selected part, None for others."""
+        found = self.table.table.finder()(selection)
+        return None if found < 0 else found
 
 
 class SizePane(CanvasImage, PanelActions, Pane):
@@ -163,17 +167,17 @@ class SizePane(CanvasImage, PanelActions, Pane):
         content = self._content
         if content is None:
             return
-        number = content.map.leaf.get(box)
-        if number is None:
+        number = int(content.map.leaf[box])
+        if number < 0:
             self.select(Selection())
             return
         self.select(part_selection(*content.map.parts[number]))
 
     def _menu(self, at: QPoint) -> None:
         selection, content = self.state.selection, self._content
-        number = None if content is None else content.keys.get(selection)
+        number = None if content is None else content.part_of(selection)
         if content is not None and number is not None:
-            name = content.map.data.names[content.map.box[number]]
+            name = content.map.data.names[int(content.map.box[number])]
             menu = item_menu(self.canvas, name, selection, SPEC.name, self.context)
             menu.popup(self.canvas.mapToGlobal(at))
 
@@ -185,12 +189,12 @@ class SizePane(CanvasImage, PanelActions, Pane):
         content = self._content
         if content is None:
             return
-        number = content.keys.get(state.selection)
+        number = content.part_of(state.selection)
         if number is None or state.selection.kind is not SelectionKind.PART:
             self.canvas.set_selected(-1)
             self.table.show_current(None)
             return
-        self.canvas.set_selected(content.map.box[number])
+        self.canvas.set_selected(int(content.map.box[number]))
         self.table.show_current(state.selection)
 
     @override
@@ -215,8 +219,7 @@ def _build(session: Session, path: str, unit: str) -> _SizeContent:
     table = parts_table(content.parts, unit, files=several, users=users)
     order = RowOrder(table)
     order.rows((SortKey(_SIZE_COLUMN, True),))
-    keys = {part_selection(*part): number for number, part in enumerate(content.parts)}
-    return _SizeContent(content, order, keys)
+    return _SizeContent(content, order)
 
 
 SPEC = ViewSpec("size", "Size", Area.CENTRE, SizePane, "size")

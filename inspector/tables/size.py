@@ -33,6 +33,7 @@ class _PartKeys(Keys):
 
     def __init__(self, parts: Sequence[tuple[LoadedFile, FilePart]]) -> None:
         self._parts = parts
+        self._places = _offsets(parts), np.array([part.nbytes for _, part in parts], np.int64)
 
     @override
     def __len__(self) -> int:
@@ -49,16 +50,13 @@ class _PartKeys(Keys):
         found = isinstance(key, Selection) and _PLACE.fullmatch(key.part)
         if not found:
             return -1
-        path, place = found["path"], (int(found["offset"]), int(found["nbytes"]))
-        rows = enumerate(self._parts)
-        same = (
-            row
-            for row, (file, part) in rows
-            if (part.offset, part.nbytes) == place
-            and file.path == path
-            and part_selection(file, part) == key
-        )
-        return next(same, -1)
+        offset, nbytes = self._places
+        try:
+            there = (offset == int(found["offset"])) & (nbytes == int(found["nbytes"]))
+        except OverflowError:  # a place of another file, or of none
+            return -1
+        rows: list[int] = np.flatnonzero(there).tolist()
+        return next((row for row in rows if part_selection(*self._parts[row]) == key), -1)
 
 
 def parts_table(

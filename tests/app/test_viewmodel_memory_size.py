@@ -98,8 +98,32 @@ def test_size_map_of_a_session_counts_every_byte_once(folder: str) -> None:
     sums = np.bincount(made.data.parent[1:], inner, len(made.data.names))
     parents = np.unique(made.data.parent[1:])
     assert (sums[parents] == made.data.nbytes[parents]).all()
-    assert set(made.box) == set(range(len(made.parts)))
+    assert len(made.box) == len(made.parts)
+    of_box = np.bincount(made.box, [part.nbytes for _, part in made.parts], len(sums))
+    leaves = made.leaf >= 0
+    assert (of_box[leaves] == made.data.nbytes[leaves]).all()
+    assert of_box[leaves].sum() == total
+    assert (made.box[made.leaf[leaves]] == np.flatnonzero(leaves)).all()
     assert parts_table(made.parts, files=True).length == len(made.parts)
+
+
+def test_part_that_is_a_group_alone_is_one_box() -> None:
+    made = size_map(chain_session(3))
+    names = made.data.names
+    (box,) = [at for at, name in enumerate(names) if name == "instructions[2]"]
+    assert made.leaf[box] >= 0
+    assert not any(name.endswith(".instructions[2]") for name in names)
+    (chain,) = [at for at, name in enumerate(names) if name == "chains[0]"]
+    assert made.leaf[chain] < 0, "it holds its instructions beside its own bytes"
+    assert any(name.endswith(".chains[0]") for name in names)
+
+
+def test_places_that_no_part_has_are_found_nowhere() -> None:
+    table = parts_table(size_map(chain_session(3)).parts)
+    key = table.key(1)
+    assert table.finder()(key) == 1
+    for place in ("x@0+8", "", "x@99999999999999999999+1", "model@8"):
+        assert table.finder()(Selection(SelectionKind.PART, part=place)) == -1
 
 
 def test_weights_are_called_by_what_reads_them_and_lead_there() -> None:
