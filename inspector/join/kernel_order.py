@@ -7,7 +7,7 @@ may merge into a neighbour. Events that several nodes could have logged are not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.join.lowered_kinds import recorded_of_kinds
@@ -16,6 +16,8 @@ from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
 from schema.payloads.identity import named_node
 from schema.payloads.nested import nested_calls
+
+_RENAMED = ("aten__to_copy", "getitem")  # casts are recorded with an order of dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class PayloadMatch:
         value_of: the recorded node whose value it logs; empty for a value of none, None
             where the payload does not have that
         by_kind: the payload has no handle for it, the recorded node is the one of its kind
+        values_of: likewise for each of several values, empty for one
     """
 
     nodes: tuple[str, ...]
@@ -38,6 +41,7 @@ class PayloadMatch:
     exact: bool = False
     value_of: str | None = None
     by_kind: bool = False
+    values_of: tuple[str, ...] = ()
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -78,27 +82,61 @@ def _match_origins(
     payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the matches where the payload has the recorded nodes of each of its own."""
-    handles = {node.name: node.debug_handle for node in recorded}
-    known = {node.name for node in payload.graph.nodes} if payload.graph is not None else set[str]()
-    if known.isdisjoint(names):
+    nodes = payload.graph.nodes if payload.graph is not None else ()
+    known = {node.name: node.outputs for node in nodes}
+    if known.keys().isdisjoint(names):
         return ()
-    values = _values_of(payload, recorded)
+    certain = _certain(payload, recorded)
+    handles = {node.name: node.debug_handle for node in certain}
+    values = _values_of(payload, certain)
     found: list[PayloadMatch | None] = []
     for name in names:
         if name in known:
-            nodes = payload.origins.get(name, ())
-            own = (handles.get(node) for node in nodes)
+            own = (handles.get(node) for node in payload.origins.get(name, ()))
             given = tuple(dict.fromkeys(one for one in own if one is not None))
-            value = values.get(name, "")
-            found.append(PayloadMatch((name,), given, not given, bool(given), value))
+            value, several = values.get(name, ""), known[name] if len(known[name]) > 1 else ()
+            ports = tuple(values.get(one, "") for one in several)
+            match = PayloadMatch((name,), given, not given, bool(given), value, values_of=ports)
+            found.append(match)
         else:
             copied = _copied(name, known)
             found.append(PayloadMatch((copied,), (), inserted=True) if copied else None)
     return tuple(found)
 
 
+def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]:
+    """Return the recorded nodes that the payload means by their names.
+
+    A compiler that decomposes operators first counts the nodes of a kind anew, and has nodes that
+    are not recorded. Names of a kind that it has one of then, or not all of, are another's.
+    """
+    named = {
+        node
+        for nodes in (*payload.origins.values(), *payload.node_values.values())
+        for node in nodes
+        if not node.startswith(_RENAMED)
+    }
+    theirs, ours = (_by_kind(names) for names in (named, {node.name for node in recorded}))
+    if not any(names - ours.get(kind, set()) for kind, names in theirs.items()):
+        return list(recorded)
+    return [node for node in recorded if theirs.get(kind := _kind(node.name)) in (None, ours[kind])]
+
+
+def _by_kind(names: Collection[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in names:
+        found.setdefault(_kind(name), set()).add(name)
+    return found
+
+
+def _kind(name: str) -> str:
+    """Return the name of a node without its number among those of its operator."""
+    stem, _, number = name.rpartition("_")
+    return stem if stem and number.isdecimal() else name
+
+
 def _values_of(payload: Payload, recorded: Sequence[GraphNode]) -> dict[str, str]:
-    """Return payload node -> the recorded node whose value it computes, one for each of these."""
+    """Return payload node or value -> the recorded node whose value it has, one for each."""
     places = {node.name: place for place, node in enumerate(recorded)}
     found: dict[str, str] = {}
     for name, nodes in payload.node_values.items():
@@ -107,7 +145,7 @@ def _values_of(payload: Payload, recorded: Sequence[GraphNode]) -> dict[str, str
     return {name: node for node, name in found.items() if node}
 
 
-def _copied(name: str, known: set[str]) -> str:
+def _copied(name: str, known: Collection[str]) -> str:
     """Return the node whose value an inserted layout copy has: its name begins with it."""
     return max((one for one in known if name.startswith(f"{one}_")), key=len, default="")
 

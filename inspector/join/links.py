@@ -65,6 +65,7 @@ class Link:
         value_of: the recorded node whose value the event logs; empty for a value of none,
             None where the payload does not have that
         by_kind: the handles are those of the recorded node of its kind, none are its own
+        values_of: likewise for each of several values that it logs, empty for one
     """
 
     grade: Grade
@@ -78,6 +79,7 @@ class Link:
     delegate: int | None = None
     value_of: str | None = None
     by_kind: bool = False
+    values_of: tuple[str, ...] = ()
 
 
 NO_LINK = Link(Grade.NONE)
@@ -199,6 +201,7 @@ class BlockLinks:
                 backend=backend,
                 delegate=delegate,
                 value_of=match.value_of if match is not None else None,
+                values_of=match.values_of if match is not None else (),
             )
         if handles:
             nodes = self._names(handles)
@@ -213,6 +216,7 @@ class BlockLinks:
                 backend=backend,
                 delegate=delegate,
                 value_of=match.value_of if match is not None else None,
+                values_of=match.values_of if match is not None else (),
             )
         node = self._inner.get(event_node(backend, str(identifier)))
         if node is not None and node.debug_handle in self.handles.get(number, ()):
@@ -254,6 +258,7 @@ class BlockLinks:
             delegate,
             match.value_of,
             match.by_kind,
+            match.values_of,
         )
 
     def _taken(self, number: int) -> list[GraphNode]:

@@ -155,9 +155,17 @@ def _logged(
             ordered or not nodes or (link.by_kind and len(nodes) > 1)
         ):
             nodes, ordered = links.taken_names(number), False  # which one, data flow tells
+        passes = tuple(value.all_tensors() for value in values)
+        taken = links.taken_names(number) if link.values_of and not recorded else ()
+        found.setdefault(number, []).extend(
+            DelegateEvent(
+                name, (one,), DELEGATE_ID, tuple(each[place : place + 1] for each in passes)
+            )
+            for place, one in enumerate(link.values_of)
+            if one in taken
+        )
         if not nodes:
             continue
-        passes = tuple(value.all_tensors() for value in values)
         grade = ORDER if ordered else HANDLE
         own = _payload_node(session, links.method or "", link, name)
         if (

@@ -97,6 +97,8 @@ def _node_name(session: Session, one: LoggedTensor) -> str:
     if link.delegate is None or link.grade is not Grade.DELEGATE_ID:
         return ""
     name = link.node if link.value_of is None else link.value_of
+    if one.position < len(link.values_of) and link.values_of[one.position]:
+        return link.values_of[one.position]
     if not name and link.payload_nodes:
         name = f"{inner_label(link, one.event)} · {one.instruction}"
     return f"{name} [{one.position}]" if name and one.position else name

@@ -100,7 +100,8 @@ class Payload:
         external_ids: position in the delegate call's arguments -> graph value
         operators: nodes in the order in which the runtime logs them, if known
         origins: node name -> nodes of the partition that it computes, where the payload has them
-        node_values: node name -> nodes of the partition, the last of which has its value, likewise
+        node_values: node name -> nodes of the partition, the last of which has its value, likewise;
+            where a node has several values, their names instead
         issues: problems, and the reason for a missing graph
     """
 

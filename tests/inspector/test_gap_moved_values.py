@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from inspector.numerics.replay import comparing, moved_values
+from inspector.numerics.replay import analysis, comparing, folded_factors, moved_values
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.replay.inputs import logged_tensor
 from inspector.numerics.replay.moved_values import MOVED
@@ -19,6 +19,12 @@ from schema.etdump.debug_buffer import DebugBuffer
 from tests.conftest import DATA
 
 STEM = DATA / "backends" / "openvino" / "openvino_moved"
+_MOVED_NODES = {
+    "aten_convolution_default",
+    "aten_unsqueeze_copy_default",
+    "aten_expand_copy_default_4",
+    "aten_view_copy_default_4",
+}
 _FILES = (".pte", ".etrecord", ".etdp", ".debug")
 
 
@@ -40,12 +46,7 @@ def test_folded_and_moved_factors_are_told_and_are_no_divergence() -> None:
     """
     run = _gap()
     assert run.first_divergence() is None
-    assert _moved(run) == {
-        "aten_convolution_default",
-        "aten_unsqueeze_copy_default",
-        "aten_expand_copy_default_4",
-        "aten_view_copy_default_4",
-    }
+    assert _moved(run) == _MOVED_NODES
     compared = [row for row in run.rows if row.total is not None]
     assert len(compared) >= 12
     assert all(row.total is not None and row.total.max_abs < 1e-6 for row in compared)
@@ -59,25 +60,57 @@ def test_a_backend_that_moves_nothing_keeps_them(monkeypatch: pytest.MonkeyPatch
     assert first.node == "aten_convolution_default"
 
 
-def test_an_error_that_the_outputs_have_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes after the softmax is as wrong as it is, as kernels would have computed it."""
-    _, (expected,), *_ = torch.load(STEM.with_suffix(".pt"))
+def _planted(monkeypatch: pytest.MonkeyPatch, nodes: set[str], factor: float) -> RunGap:
+    """Return the comparison of a run in which tensors of some nodes are off by a factor."""
+    inside = analysis.inside_outputs
+    tensors: list[DebugTensor] = []
 
-    def behind(found: torch.Tensor) -> bool:
-        is_softmax = found.shape[-2:] == (9, 9) and bool((found.sum(-1) - 1).abs().max() < 1e-5)
-        of_heads = tuple(found.shape) in ((1, 2, 9, 4), (1, 9, 2, 4))
-        is_result = found.shape == expected.shape and torch.allclose(found, expected, atol=1e-5)
-        return is_softmax or of_heads or is_result
+    def kept(*given: Any) -> Any:
+        found = inside(*given)
+        tensors.extend(each for one in found if one.node in nodes for each in one.passes)
+        return found
 
     def wrong(buffer: DebugBuffer | None, tensor: DebugTensor) -> Any:
         found = logged_tensor(buffer, tensor)
-        is_real = isinstance(found, torch.Tensor) and found.is_floating_point()
-        return found * 1.5 if is_real and behind(found) else found
+        is_planted = any(tensor is one for one in tensors)
+        return found * factor if is_planted and isinstance(found, torch.Tensor) else found
 
-    monkeypatch.setattr(comparing, "logged_tensor", wrong)
-    run = _gap()
+    monkeypatch.setattr(analysis, "inside_outputs", kept)
+    for module in (comparing, folded_factors):
+        monkeypatch.setattr(module, "logged_tensor", wrong)
+    return _gap()
+
+
+def test_an_error_that_is_read_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after the softmax is as wrong as it is, as kernels would have computed it."""
+    behind = {"aten__softmax_default", "aten_permute_copy_default_6"}
+    run = _planted(monkeypatch, behind, 1.5)
     first = run.first_divergence()
     assert first is not None
     assert first.node == "aten__softmax_default"
-    assert "aten__softmax_default" not in _moved(run)
+    assert not behind & _moved(run)
     assert "aten_convolution_default" in _moved(run)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0, 8.0, 16.0])
+@pytest.mark.parametrize("node", sorted(_MOVED_NODES))
+def test_an_error_that_its_readers_undo_is_no_folded_factor(
+    monkeypatch: pytest.MonkeyPatch, node: str, factor: float
+) -> None:
+    """No layer beside it has such a factor, so that nothing can have been folded into it."""
+    run = _planted(monkeypatch, {node}, factor)
+    assert _moved(run) == _MOVED_NODES - {node}
+    (row,) = (one for one in run.rows if one.node == node)
+    assert row.differs
+    assert run.first_divergence() is not None
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0, 8.0, 16.0])
+def test_an_error_of_a_node_that_was_not_moved_is_found(
+    monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    run = _planted(monkeypatch, {"aten_hardtanh_default"}, factor)
+    first = run.first_divergence()
+    assert first is not None
+    assert first.node == "aten_hardtanh_default"
+    assert _moved(run) == _MOVED_NODES

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from inspector.numerics.inside import held_dtypes, inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
+from inspector.numerics.replay.folded_factors import explained
 from inspector.numerics.replay.inputs import (
     Inputs,
     call_inputs,
@@ -255,7 +257,10 @@ class _Analysis:
             self._state = dict(before)
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
-        inside = without_moved(log.inside, rows, log.join.graph) if log.join.graph else None
+        explain = partial(explained, log, reference, inputs.values, before)
+        inside = (
+            without_moved(log.inside, rows, log.join.graph, explain) if log.join.graph else None
+        )
         if inside is not None:
             found = GapComparison(replace(log, inside=inside), self._options.tolerance, self._kept)
             self._state = dict(before)

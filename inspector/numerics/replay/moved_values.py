@@ -3,12 +3,13 @@
 A vendor's compiler moves a factor or a shift past other layers, or folds it into the weights before
 them, and keeps their names: a layer then computes the value of its node times that factor. What
 reads it has the recorded value again, which the node computed from such a value has not. A value
-that is given twice, inside and as a result of the delegate, is that of the result.
+that is given twice, inside and as a result of the delegate, is that of the result. The factor is
+one that the graph has: an error that its readers happen to undo is none, and stays one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from inspector.numerics.flat_graph import FlatGraph, Value
@@ -21,11 +22,11 @@ MOVED = (
     "its backend computes another value under this name: a factor or a shift was moved past it, and"
     " what reads it has the recorded value"
 )
-_UNDONE = 8  # times that an error is smaller than one of a node that reads a wrong value
+Explain = Callable[[Sequence[InsideOutput]], Collection[tuple[int, int]]]
 
 
 def without_moved(
-    inside: Sequence[InsideOutput], rows: Sequence[Row], graph: FlatGraph
+    inside: Sequence[InsideOutput], rows: Sequence[Row], graph: FlatGraph, explain: Explain
 ) -> tuple[InsideOutput, ...] | None:
     """Return the nodes inside delegates, those with another value marked; None without any.
 
@@ -33,6 +34,8 @@ def without_moved(
         inside: nodes with their logged tensors
         rows: of a first comparison with these
         graph: recorded graph
+        explain: returns call and slot of those whose tensors are their values times factors that
+            the graph has
     """
     backends = {row.instruction: row.operator for row in rows if row.place == INSTRUCTION}
     moving = {step for step, name in backends.items() if backend_of(name).moves_values}
@@ -48,9 +51,12 @@ def without_moved(
         found |= {(step, slot) for slot in _Delegate(graph, members, values).moved(inner, results)}
     if not found:
         return None
+    explained = explain([one for one in inside if (one.instruction, one.slot) in found])
+    if not explained:
+        return None
     return tuple(
         replace(one, target=None, passes=(), reason=MOVED)
-        if (one.instruction, one.slot) in found
+        if (one.instruction, one.slot) in explained
         else one
         for one in inside
     )
@@ -124,4 +130,4 @@ def _is_right(row: Row) -> bool:
 
 
 def _is_undone(total: Metrics | None, wrong: Metrics | None) -> bool:
-    return total is not None and wrong is not None and total.max_abs * _UNDONE <= wrong.max_abs
+    return total is not None and wrong is not None and total.max_abs < wrong.max_abs

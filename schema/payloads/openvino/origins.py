@@ -6,9 +6,10 @@ and names a port ``node:0`` after the node whose value it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from schema.payloads.openvino.ir import Layer
+from schema.payloads.openvino.graph import value_name
+from schema.payloads.openvino.ir import Layer, Port
 
 _GETITEM = "getitem"  # an output of a node with several
 _PASSIVE = ("Const", "Parameter", "Result")
@@ -40,7 +41,7 @@ def origins_of(layers: Sequence[Layer], names: Sequence[str]) -> dict[str, tuple
 def values_of(
     layers: Sequence[Layer], names: Sequence[str], origins: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return by name of a layer the node whose value it computes.
+    """Return by name of a layer the node whose value it computes; by name of a value for several.
 
     A port that has several names has the value of the last of these nodes in the partition: a
     layer was moved before a reshape, for one.
@@ -50,16 +51,28 @@ def values_of(
     for layer, name in zip(layers, names, strict=True):
         if layer.type in _PASSIVE:
             continue
-        owner, ported = _owner(layer), _ported(layer)
-        nodes = tuple(node for node in ported if not node.startswith(_GETITEM))
-        if not nodes and ported and owner:
-            nodes = (owner,)  # an output of several
-        own = origins.get(name, ())
-        if not nodes and not owner and len(own) == 1 and own[0] not in ports:
-            nodes = own
+        if len(layer.outputs) > 1:
+            for port in layer.outputs:
+                found[value_name(layer, name, port)] = _computed(_of_port(port))
+        nodes = _of_layer(layer, origins.get(name, ()), ports)
         if nodes:
             found[name] = nodes
-    return found
+    return {name: nodes for name, nodes in found.items() if nodes}
+
+
+def _of_layer(layer: Layer, own: tuple[str, ...], ports: Collection[str]) -> tuple[str, ...]:
+    """Return the nodes that a layer has the value of; of one with several, what all of them are."""
+    owner, ported = _owner(layer), _ported(layer)
+    nodes = _computed(ported) if len(layer.outputs) == 1 else ()
+    if not nodes and ported and owner and len(_computed(ported)) < len(layer.outputs):
+        return (owner,)  # an output of several
+    if not nodes and not owner and len(own) == 1 and own[0] not in ports:
+        return own
+    return nodes
+
+
+def _computed(nodes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(node for node in nodes if not node.startswith(_GETITEM))
 
 
 def _owner(layer: Layer) -> str:
@@ -72,8 +85,11 @@ def _fused(layer: Layer) -> list[str]:
 
 
 def _ported(layer: Layer) -> list[str]:
-    words = (word for port in layer.outputs for word in port.names.split(","))
-    return [word.rpartition(":")[0] for word in words if ":" in word]
+    return [node for port in layer.outputs for node in _of_port(port)]
+
+
+def _of_port(port: Port) -> list[str]:
+    return [word.rpartition(":")[0] for word in port.names.split(",") if ":" in word]
 
 
 def _only(nodes: Sequence[str]) -> str:

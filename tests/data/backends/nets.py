@@ -390,6 +390,22 @@ class Moved(nn.Module):
         return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
 
 
+class Several(nn.Module):
+    """Slices that are one layer with two outputs, and divisions of which one is decomposed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = nn.Linear(6, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        both = self.both(x)
+        value, gate = both[:, :4], both[:, 4:]
+        whole = (x * 8).to(torch.int64)
+        down = torch.div(whole, whole.abs() + 2, rounding_mode="floor")
+        cut = torch.div(whole - 3, whole.abs() + 2, rounding_mode="trunc")
+        return value * torch.sigmoid(gate), down, cut
+
+
 _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "m1": (M1, (1, 3, 8, 8)),
     "conv": (ConvNet, (1, 3, 16, 16)),
@@ -412,6 +428,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "copies": (Copies, (4, 4)),
     "heads": (Heads, (4, 6)),
     "moved": (Moved, (1, 3, 3, 3)),
+    "several": (Several, (4, 6)),
 }
 """Networks of one input, and its shape."""
 

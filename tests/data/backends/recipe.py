@@ -28,6 +28,7 @@ _RECORDED = (
     "twice",
     "copies",
     "moved",
+    "several",
     "heads",
 )
 HERE = Path(__file__).resolve().parent

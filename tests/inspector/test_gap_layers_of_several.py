@@ -1,0 +1,81 @@
+"""Layers of OpenVINO with several outputs, and nodes whose names its front end gave anew."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inspector.files.load import load_session
+from inspector.join.kernel_order import match_named_events
+from inspector.numerics.grades import DELEGATE_ID
+from inspector.numerics.replay.analysis import Options, analyse_gap
+from inspector.numerics.replay.moved_values import MOVED
+from inspector.numerics.report import INSIDE, Row
+from inspector.tensors.logged_places import logged_places
+from schema.graph import Graph, GraphNode, NodeKind
+from schema.payloads import Payload
+from tests.conftest import DATA
+
+STEM = DATA / "backends" / "openvino" / "openvino_several"
+_FILES = [str(STEM.with_suffix(end)) for end in (".pte", ".etrecord", ".etdp", ".debug")]
+
+
+def _inside() -> dict[str, Row]:
+    inputs, _ = torch.load(STEM.with_suffix(".pt"))
+    (run,) = analyse_gap(load_session(_FILES), Options(inputs=inputs)).runs
+    assert run.first_divergence() is None
+    assert MOVED not in {row.reason for row in run.rows}
+    return {row.node: row for row in run.rows if row.place == INSIDE}
+
+
+def test_each_output_of_a_layer_is_compared_with_its_own_node() -> None:
+    """Two slices were merged into one split, named after neither."""
+    rows = _inside()
+    for node in ("aten_slice_copy_tensor", "aten_slice_copy_tensor_1"):
+        row = rows[node]
+        assert row.grade == DELEGATE_ID
+        assert row.total is not None
+        assert row.total.max_abs < 1e-6
+
+
+def test_names_that_a_decomposition_counted_anew_are_not_joined() -> None:
+    """The payload's only ``aten_div_tensor_mode`` is the second one of the record."""
+    rows = _inside()
+    divisions = [row for name, row in rows.items() if name.startswith("aten_div")]
+    assert len(divisions) == 2
+    assert all(row.total is None and not row.delegate for row in divisions)
+    kept = ("aten_sub_tensor", "aten_abs_default_1", "aten_add_tensor_1", "aten_mul_tensor_1")
+    assert all(rows[name].grade == DELEGATE_ID for name in kept)
+
+
+@pytest.mark.parametrize(
+    ("named", "recorded", "joined"),
+    [
+        (("view_1",), ("view", "view_1"), {"view_1"}),
+        (("view_1", "aten__to_copy_default"), ("view", "view_1"), {"view_1"}),
+        (("view_1", "getitem_4"), ("view", "view_1"), {"view_1"}),
+        (("div", "floor", "add", "add_1"), ("div", "div_1", "add", "add_1"), {"add", "add_1"}),
+        (("div", "div_1", "mul"), ("div", "mul"), {"mul"}),
+        (("div", "exp"), ("div", "mul"), {"div"}),
+    ],
+)
+def test_a_name_is_joined_where_it_can_mean_one_node(
+    named: tuple[str, ...], recorded: tuple[str, ...], joined: set[str]
+) -> None:
+    """All names are known; a cast; a result; one is missing; one is too many; another's are not."""
+    layers = {name: f"layer of {name}" for name in named}
+    nodes = tuple(GraphNode(layer, NodeKind.CALL, "") for layer in layers.values())
+    origins = {layer: (name,) for name, layer in layers.items()}
+    graph = Graph("", nodes, {}, (), ())
+    payload = Payload("", "", 0, graph, origins=origins, node_values=origins)
+    handles = {name: place for place, name in enumerate(recorded, 1)}
+    own = [GraphNode(name, NodeKind.CALL, "", debug_handle=at) for name, at in handles.items()]
+    found = match_named_events(payload, list(origins), own)
+    assert {match.value_of for match in found if match is not None and match.value_of} == joined
+    given = {handle for match in found if match is not None for handle in match.handles}
+    assert given == {handles[name] for name in joined}
+
+
+def test_values_of_a_layer_with_several_have_the_names_of_their_nodes() -> None:
+    names = {one.name for one in logged_places(load_session(_FILES))}
+    assert {"aten_slice_copy_tensor", "aten_slice_copy_tensor_1"} <= names
