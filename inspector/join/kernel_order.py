@@ -107,8 +107,8 @@ def _match_origins(
 def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]:
     """Return the recorded nodes that the payload means by their names.
 
-    A compiler that decomposes operators first counts the nodes of a kind anew, and has nodes that
-    are not recorded. Names of a kind that it has one of then, or not all of, are another's.
+    A compiler that decomposes operators first gives the nodes of a kind other numbers, and has some
+    that are not recorded. Names of a kind with one of these, or with one missing, are another's.
     """
     named = {
         node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -354,6 +355,33 @@ def test_printed_and_logged_lines_are_read_and_passed_on(
         "Op not supported:  torch.ops.aten.erf.default"
     ]
     assert "Op is fine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("logger", ["executorch.backends.vulkan.partitioner", "root"])
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("Skipping aten_erf_default: no operator implementation", "aten_erf_default"),
+        ("aten.erf.default is not supported", "aten.erf.default"),
+        ("| aten_erf_default | 3 | dtype |", "aten_erf_default"),
+    ],
+)
+def test_lines_of_vendors_loggers_are_reasons_at_any_level(
+    line: str, name: str, logger: str
+) -> None:
+    names = ("aten.erf.default", "aten_erf_default")
+    own = logging.getLogger(None if logger == "root" else logger)
+    level = own.level
+    notes: list[str] = []
+    with harvesting(names, lambda *_, text="", **__: notes.append(text)) as harvest:
+        own.warning(line)
+        if logger != "root":  # its level is the user's
+            own.debug("%s is not supported (debug)", "aten.erf.default")
+    assert own.level == level
+    assert harvest.found[name][0].logger == own.name
+    assert notes == [f"{own.name}: {line}"]
+    debug = [one.text for one in harvest.found.get("aten.erf.default", ())]
+    assert any("(debug)" in text for text in debug) is (logger != "root")
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch, about its own layers

@@ -1,4 +1,4 @@
-"""Tells whether a value is the recorded one with a factor or shift of its graph folded in."""
+"""Whether a value is the recorded one with a factor or shift of its graph folded in."""
 
 from __future__ import annotations
 
