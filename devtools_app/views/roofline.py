@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
@@ -22,6 +23,7 @@ from devtools_app.widgets.roofline_plot import RooflinePlot
 from devtools_app.widgets.table_view import TableView
 from inspector.files.session import Session
 from inspector.jobs.calibrate import usual_job
+from inspector.join.int_maps import GroupMap
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.roofline.rows import known_limits, roofline
 from inspector.tables.selection import Selection, Units
@@ -39,8 +41,8 @@ _NOTHING = Need(
 class _RooflineContent:
     scene: RooflineScene
     index: JoinIndex
-    rows_of_event: dict[int, list[int]]
-    rows_of_instruction: dict[int, list[int]]
+    rows_of_event: GroupMap
+    rows_of_instruction: GroupMap
 
 
 class RooflinePane(PanelActions, Pane):
@@ -169,13 +171,11 @@ def _build(session: Session, method: str, units: Units) -> _RooflineContent | No
     return _RooflineContent(scene, join_index(session, method), of_event, of_instruction)
 
 
-def _places(keys: Iterable[int | None]) -> dict[int, list[int]]:
+def _places(keys: Iterable[int | None]) -> GroupMap:
     """Return the rows of each key."""
-    found: dict[int, list[int]] = {}
-    for row, key in enumerate(keys):
-        if key is not None:
-            found.setdefault(key, []).append(row)
-    return found
+    known = np.array([-1 if key is None else key for key in keys], np.int64)
+    rows = np.flatnonzero(known >= 0)
+    return GroupMap(known[rows], rows)
 
 
 def _needs(session: Session) -> Need | None:
