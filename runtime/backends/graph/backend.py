@@ -136,8 +136,22 @@ class GraphBackend(BackendInterface):
             if self.in_memory_order:
                 order = context.dim_order(argument)
                 tensor = _permuted(tensor, sorted(range(len(order)), key=order.__getitem__))
-            same = tensor.dim() == argument.dim() or tensor.numel() != argument.numel()
+            same = tensor.dim() == argument.dim()
+            if not same and tensor.numel() != argument.numel():
+                raise _other_results(arguments, results)
             context.store(argument, tensor if same else tensor.reshape(argument.shape))
+
+
+def _other_results(arguments: Sequence[Any], results: Sequence[Any]) -> Exception:
+    """Return the error of a payload whose results are not those of its call."""
+    theirs, ours = (
+        ", ".join(str(list(getattr(one, "shape", ()))) for one in side)
+        for side in (results, arguments)
+    )
+    return invalid_argument(
+        f"the results of the payload are {theirs}, those of its call {ours}: its compiler returns a"
+        " value that the call does not declare there, such as the new content of a state"
+    )
 
 
 def _permuted(value: torch.Tensor, order: Sequence[int]) -> torch.Tensor:

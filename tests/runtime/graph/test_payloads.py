@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.backends.vulkan.backend import OWN
+from runtime.backends.vulkan.backend import OWN, VulkanBackend
 from schema import etrecord
 from schema.origins import ValueOrigin
 from tests.conftest import DATA
@@ -138,3 +140,20 @@ def test_slice_ends_that_were_stored_as_real_numbers_are_indices() -> None:
     run = OWN["aten.slice_copy.Tensor"]
     assert run(x, 0.0, 1.0, float(2**63 - 1), 2.0).tolist() == [1, 3, 5]
     assert run(x, 0, None, 2, 1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("first", [torch.ones(4), torch.ones(2, 2, 2), torch.ones(())])
+def test_result_that_the_call_does_not_declare_is_named(first: torch.Tensor) -> None:
+    """A compiler puts the new content of a state before the results, unlike the program."""
+    results = [first, torch.ones(5, 3)]
+    graph = SimpleNamespace(inputs=("x",), outputs=("state", "y"), values={})
+    engine = SimpleNamespace(graph=graph, run=lambda *_: results)
+    context = SimpleNamespace(tracer=None, store=lambda argument, value: argument.copy_(value))
+    args: Any = [torch.ones(5, 4), torch.zeros(5, 3), torch.zeros(first.shape)]
+    words = re.escape(f"payload are {list(first.shape)}, [5, 3], those of its call [5, 3],")
+    with pytest.raises(ExecutionError, match=rf"{words}.*such as the new content of a state"):
+        VulkanBackend().execute(cast("Any", context), cast("Any", engine), args)
+    assert not args[1].any()
+    VulkanBackend().execute(cast("Any", context), cast("Any", engine), [args[0], args[2], args[1]])
+    assert args[1].all()
+    assert args[2].all()
