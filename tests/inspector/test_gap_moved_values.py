@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 from inspector.files.load import load_session
 from inspector.numerics.replay import analysis, comparing, folded_factors, moved_values
 from inspector.numerics.replay.analysis import Options, analyse_gap
+from inspector.numerics.replay.folded_factors import FoldedFactors
 from inspector.numerics.replay.inputs import logged_tensor
 from inspector.numerics.replay.moved_values import MOVED
 from inspector.numerics.report import RunGap
@@ -114,3 +116,21 @@ def test_an_error_of_a_node_that_was_not_moved_is_found(
     assert first is not None
     assert first.node == "aten_hardtanh_default"
     assert _moved(run) == _MOVED_NODES
+
+
+@pytest.mark.parametrize(
+    ("shift", "is_folded"), [(128, True), (-128, True), (120, False), (8, False)]
+)
+@pytest.mark.parametrize("is_made", [True, False])
+def test_integers_of_the_other_sign_are_the_same(
+    shift: int, is_folded: bool, is_made: bool
+) -> None:
+    """A payload has unsigned integers where the record has signed ones, or already has them."""
+    real, made = ((), "x"), ((), "q")
+    node = SimpleNamespace(
+        operator="quantized_decomposed::quantize_per_tensor", reads=(real,), writes=(made,)
+    )
+    graph = SimpleNamespace(producers={made: (node, 0)}, users={real: (node,)}, inputs=(real,))
+    integers = torch.randint(-100, 20, (4, 5), dtype=torch.int8)
+    factors = FoldedFactors(cast("Any", graph), {real: integers * 0.02, made: integers})
+    assert factors.explain(made if is_made else real, integers.int() + shift) is is_folded

@@ -18,6 +18,8 @@ from runtime.emulation.recorded import UNKNOWN, Sides
 _SCALING = ("aten::mul", "aten::div")
 _SHIFTING = ("aten::add", "aten::sub")
 _NORMS = ("aten::_native_batch_norm_legit_no_training", "aten::native_batch_norm")
+_QUANTIZES = "quantized_decomposed::quantize"
+_SIGN = 128  # between signed and unsigned integers of 8 bits
 _MOVES = (
     "aten::permute_copy",
     "aten::transpose_copy",
@@ -135,17 +137,22 @@ class FoldedFactors:
 
     def _folded(self, value: Value, own: Any, found: Any) -> Iterator[Any]:  # noqa: ANN401
         """Yield what the next layers compute, with and without their shifts."""
+        makers = self._makers(value)
+        if makers and makers[0].operator.startswith(_QUANTIZES):
+            yield from (own + _SIGN, own - _SIGN)
         for user in self._graph.users.get(value, ()):
             result = _real(self._recorded.get(user.writes[0])) if user.writes else None
             if result is None or result.shape != own.shape or not self._is_affine(user, value):
                 continue
             yield result
+            if user.operator.startswith(_QUANTIZES):
+                yield from (result + _SIGN, result - _SIGN)
             if user.operator in _NORMS:
                 dims = [each for each in range(own.dim()) if each != 1]
                 yield result + (found - result).mean(dims, keepdim=True)
 
     def _is_affine(self, node: FlatNode, value: Value) -> bool:
-        if node.operator in _NORMS:
+        if node.operator in _NORMS or node.operator.startswith(_QUANTIZES):
             return node.reads[:1] == (value,)
         constants = [one for one in node.reads if one != value]
         return node.operator in (*_SCALING, *_SHIFTING) and all(map(self._is_constant, constants))
