@@ -24,6 +24,7 @@ _LINE, _OWN, _BAD = "largest error", "error added by the node", "above the toler
 _COUNTED = "run − reference, elements (log)"
 _WHERE = "where: redder is a larger difference"
 _DECADES = 3  # between two lines of the grid
+_MOST_DRAWN = 2500  # marks of a kind: each takes about 10 us, and no screen has more columns
 
 
 class GrowthPlot(Plot):
@@ -136,12 +137,27 @@ class GrowthPlot(Plot):
         chart.axis("left", labels, grid=True, room=_LEFT)
         if 0 <= self._current < len(self._total):
             chart.mark(palette.accent, x=self._current)
-        places = np.flatnonzero(np.isfinite(self._total))
+        places = outline(self._total, np.flatnonzero(np.isfinite(self._total)))
         chart.line(places, np.minimum(self._total[places], top), palette.muted)
         bad = np.isin(np.arange(len(self._own)), sorted(self._bad))
         for which, size, colour in ((~bad, 4.0, palette.accent), (bad, 8.0, palette.bad)):
-            places = np.flatnonzero(np.isfinite(self._own) & which)
+            places = outline(self._own, np.flatnonzero(np.isfinite(self._own) & which))
             chart.dots(places, np.minimum(self._own[places], top), size, colour)
+
+
+def outline(values: Floats, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places to draw: of more than a screen has columns, the largest of each stretch.
+
+    Args:
+        values: one per row
+        places: rows that are drawn, ascending
+    """
+    count = len(places)
+    if count <= _MOST_DRAWN:
+        return places
+    stretch = np.arange(count) * _MOST_DRAWN // count
+    order = np.lexsort((values[places], stretch))
+    return places[order[np.flatnonzero(np.diff(stretch, append=_MOST_DRAWN))]]
 
 
 class _Counts(Plot):
