@@ -317,6 +317,8 @@ def adapters_of(config: LlmConfig) -> dict[str, LoraConfig]:
 def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
     """Yield what contradicts itself, and what has no counterpart here, with its path."""
     model, export = config.model, config.export
+    if not -(1 << 63) <= config.base.seed < 1 << 64:
+        yield "base.seed", f"expected a number of 64 bits, found {config.base.seed}"
     for name in ("max_seq_length", "max_context_length"):
         if getattr(export, name) < 1:
             yield f"export.{name}", f"expected at least 1, found {getattr(export, name)}"

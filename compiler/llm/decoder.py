@@ -164,6 +164,19 @@ def _turns(
     return _AngleTables(angles, cache.length, dtype)
 
 
+def angles_per_position(sizes: DecoderSizes, cache: CacheOptions) -> int:
+    """Return the elements of the tables of cosine and sine for each position, 0 without tables."""
+    if sizes.rolls(cache):
+        return 0
+    part = int(sizes.size_of_head * sizes.partial_rotary_factor)
+    scalings: list[Mapping[str, Any]] = [sizes.rope_scaling]
+    if sizes.local_rope_theta:
+        scalings.append({})
+    theta = sizes.rope_theta
+    fixed = (rotary_frequencies(part, cache.length, theta, one).is_fixed for one in scalings)
+    return 2 * part * sum(fixed)
+
+
 class _AngleTables(nn.Module):
     """Cosine and sine of the positions of a context, kept."""
 

@@ -11,7 +11,7 @@ from compiler.llm.config import NANO_GPT
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.size_checks import FamilyError, OwnSizes, Sizes, check_config, checked
-from compiler.llm.transformers_source import transformers_sizes
+from compiler.llm.transformers_source import check_family, transformers_sizes
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_object
 
@@ -245,14 +245,24 @@ def sizes_of_params(model_class: str, params: Json) -> Sizes:
     Raises: FamilyError for an unknown class or name, or a missing size
     """
     if model_class not in MODEL_CLASSES:
+        check_class(model_class)
         of_class = {**params, "model_type": params.get("model_type", model_class)}
-        return transformers_sizes(of_class, "base.model_class", ", ".join(MODEL_CLASSES))
+        return transformers_sizes(of_class, PARAMS, ", ".join(MODEL_CLASSES))
     family = MODEL_CLASSES[model_class]
     if "model_type" in params or "hidden_size" in params:
         return _described({"model_type": family, **params}, PARAMS)
     if family == "gpt2":
         return _built(NanoGptSizes, params, PARAMS)
     return _built(DecoderSizes, {**_shape(family), **_executorch(params)}, PARAMS)
+
+
+def check_class(model_class: str) -> None:
+    """Check that a model class is a family here or of the ``transformers`` package.
+
+    Raises: FamilyError
+    """
+    if model_class not in MODEL_CLASSES:
+        check_family(model_class, "base.model_class", ", ".join(MODEL_CLASSES))
 
 
 def _shape(family: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from torch import nn
 from compiler.llm.attention import CacheOptions
 from compiler.llm.config import NANO_GPT, LlmConfig, LlmConfigError
 from compiler.llm.decoder import Decoder, DecoderSizes
-from compiler.llm.families import LARGEST_CONFIG, sizes_of_folder, sizes_of_params
+from compiler.llm.families import LARGEST_CONFIG, check_class, sizes_of_folder, sizes_of_params
 from compiler.llm.lora import add_adapter, read_adapter
 from compiler.llm.nano_gpt import NanoGpt, NanoGptSizes
 from compiler.llm.safetensors import CheckpointError, read_checkpoint
@@ -80,6 +80,7 @@ def _params(config: LlmConfig) -> dict[str, Any]:
     given = config.base.params
     if given is None:
         if config.base.model_class not in ("", NANO_GPT):
+            check_class(config.base.model_class)
             words = f"{config.base.model_class} needs sizes, or a checkpoint with config.json"
             raise LlmConfigError(f"base.params: {words}")
         return {}

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from compiler.llm.config import LlmConfig
+from compiler.llm.decoder import angles_per_position
 from compiler.llm.model import DTYPES, cache_of, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.size_checks import TransformersSizes
@@ -46,6 +47,8 @@ class ModelShape:
         groups: of keys and values
         head: size of one
         kept: elements of a state that all positions share
+        per_position: elements of the tables that have a row for each position
+        positions: rows of these tables at least
     """
 
     linear: int
@@ -56,6 +59,8 @@ class ModelShape:
     groups: int
     head: int
     kept: int = 0
+    per_position: int = 0
+    positions: int = 0
 
 
 def shape_of(config: LlmConfig) -> ModelShape:
@@ -70,10 +75,11 @@ def shape_of(config: LlmConfig) -> ModelShape:
         width, layers = sizes.n_embd, sizes.n_layer
         each = 12 * width * width
         table = sizes.vocab_size * width
-        places = max(sizes.block_size, config.export.max_context_length) * width
-        rest = places + layers * (13 if sizes.bias else 2) * width + 2 * width
+        norms = 2 if sizes.bias else 1
+        rest = layers * (13 if sizes.bias else 2) * width + norms * width
         head, none = width // sizes.n_head, (0,) * layers
-        return ModelShape(layers * each, table, sizes.vocab_size, rest, none, sizes.n_head, head)
+        shape = ModelShape(layers * each, table, sizes.vocab_size, rest, none, sizes.n_head, head)
+        return replace(shape, per_position=width, positions=sizes.block_size)
     head, groups = sizes.size_of_head, sizes.groups
     attention = sizes.dim * head * (2 * sizes.n_heads + 2 * groups)
     linear = sizes.n_layers * (attention + 3 * sizes.dim * sizes.hidden_dim)
@@ -84,8 +90,11 @@ def shape_of(config: LlmConfig) -> ModelShape:
     rest += sizes.n_layers * 2 * head if sizes.use_qk_norm else 0
     if sizes.attention_qkv_bias:
         rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
+    rest += sizes.n_layers * sizes.dim if sizes.attention_out_bias else 0
+    rest += sizes.n_layers * (2 * sizes.hidden_dim + sizes.dim) if sizes.mlp_bias else 0
     windows = sizes.window_of_layers
-    return ModelShape(linear, table, sizes.vocab_size, rest, windows, groups, head)
+    shape = ModelShape(linear, table, sizes.vocab_size, rest, windows, groups, head)
+    return replace(shape, per_position=angles_per_position(sizes, cache_of(config)))
 
 
 def _counted(sizes: TransformersSizes, *, cached: bool) -> ModelShape:
@@ -127,6 +136,7 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
         scales = shape.table // int(by) if int(by or 0) else shape.tokens
         table += scales * _PARAMETER_BYTES
     weights = linear + table + shape.rest * item
+    step = shape.per_position * item
     row = shape.head * (1 if cache.quantized else item)
     row += 2 * _PARAMETER_BYTES if cache.quantized else 0
     each = 2 * shape.groups * row if cache.used else 0
@@ -136,7 +146,10 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
         return sum(own.kept(window) for window in shape.windows)
 
     kept = shape.kept * item
-    return [LengthPlan(one, weights, each * positions(one) + kept) for one in lengths]
+    return [
+        LengthPlan(one, weights + step * max(one, shape.positions), each * positions(one) + kept)
+        for one in lengths
+    ]
 
 
 def _bytes(count: int, word: str, item: int, group: int) -> int:

@@ -61,7 +61,7 @@ def rotary_frequencies(
     given = dict(scaling or {})
     kind = given.get("rope_type") or given.get("type") or "default"
     if kind not in _KINDS:
-        raise RopeError(f"unknown rope scaling {kind!r}; available: {', '.join(_KINDS)}")
+        raise RopeError(f"rope_scaling: unknown {kind!r}; available: {', '.join(_KINDS)}")
     return _KINDS[kind](_Rotary(size, length, theta), given)
 
 
@@ -160,7 +160,7 @@ def _positive(scaling: Mapping[str, Any], name: str, default: float | None = Non
     """
     found = default if scaling.get(name) is None else scaling[name]
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
-        raise RopeError(f"rope scaling: {name}: expected a positive number, found {found!r:.40}")
+        raise RopeError(f"rope_scaling.{name}: expected a positive number, found {found!r:.40}")
     return found
 
 
@@ -173,7 +173,7 @@ def _factors(scaling: Mapping[str, Any], name: str, count: int) -> Tensor:
     listed = cast("list[Any]", given) if isinstance(given, list) else []
     if len(listed) != count:
         words = f"expected {count} numbers, found {len(listed)}"
-        raise RopeError(f"rope scaling: {name}: {words}")
+        raise RopeError(f"rope_scaling.{name}: {words}")
     return torch.tensor([_positive({name: one}, name) for one in listed])
 
 

@@ -42,13 +42,8 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
 
     Raises: FamilyError for an unknown family, or sizes that the package refuses
     """
-    kind = content.get("model_type")
-    unknown = f"{place}: unknown model_type {kind!r}; available: {known}"
+    kind = check_family(content.get("model_type"), place, known)
     package = _package()
-    if package is None:
-        raise FamilyError(f"{unknown}; further ones need transformers: {_INSTALL}")
-    if not isinstance(kind, str) or kind not in package.CONFIG_MAPPING:
-        raise FamilyError(f"{unknown}, and those of transformers {package.__version__}")
     if content.get("quantization_config"):
         raise FamilyError(f"{place}: quantization_config: a quantized checkpoint: not supported")
     _check_sizes(content, place)
@@ -65,6 +60,20 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
         words = f"the sizes make {count:,} parameters, more than {MOST_PARAMETERS:,}"
         raise FamilyError(f"{place}: {words}")
     return sizes
+
+
+def check_family(kind: object, place: str, known: str) -> str:
+    """Return a ``model_type`` that the package has; see ``transformers_sizes``.
+
+    Raises: FamilyError
+    """
+    unknown = f"{place}: unknown model_type {kind!r}; available: {known}"
+    package = _package()
+    if package is None:
+        raise FamilyError(f"{unknown}; further ones need transformers: {_INSTALL}")
+    if not isinstance(kind, str) or kind not in package.CONFIG_MAPPING:
+        raise FamilyError(f"{unknown}, and those of transformers {package.__version__}")
+    return kind
 
 
 def _package() -> Any:  # noqa: ANN401 - a package without types

@@ -44,6 +44,9 @@ def run(options: Namespace) -> Answer:
     source = config_source(options)
     options.inputs = [source.path]
     config = read_source(source)
+    named = config.base.tokenizer_path
+    if named is not None and not Path(named).exists():
+        raise CommandError(f"base.tokenizer_path: {named}: file not found", USAGE)
     if options.folder is None and config.export.output_dir != HERE:
         options.folder = config.export.output_dir
     if options.folder is None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.recipes.compile_job import EMBEDDING_WORDS, WEIGHT_WORDS, CompileJob, Quantization
+from inspector.recipes.compile_job import (
+    EMBEDDING_WORDS,
+    OVERRIDES,
+    WEIGHT_WORDS,
+    CompileJob,
+    Quantization,
+)
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import Source
 
@@ -58,11 +64,20 @@ def _quantization(given: QuantizationConfig) -> Quantization:
             words = f"{given.pt2e_quantize} is not available; expected {known}"
             raise RecipeError(f"quantization.pt2e_quantize: {words}")
         mode = _DYNAMIC
+    elif mode and mode not in WEIGHT_WORDS and given.qmode in WEIGHT_WORDS:
+        start = f"{given.qmode}:group="
+        groups = ", ".join(one.removeprefix(start) for one in WEIGHT_WORDS if one.startswith(start))
+        words = f"expected one of {groups}, found {given.group_size}"
+        raise RecipeError(f"quantization.group_size: {words}")
     elif mode and mode not in WEIGHT_WORDS:
         words = f"unknown {mode!r}; available: {', '.join(WEIGHT_WORDS)}"
         raise RecipeError(f"quantization.qmode: {words}")
     if table and table not in EMBEDDING_WORDS:
         words = f"expected BITS,GROUP, such as 4,32, found {given.embedding_quantize!r}"
         raise RecipeError(f"quantization.embedding_quantize: {words}")
+    for path, word in given.modules.items():
+        if word not in OVERRIDES:
+            words = f"unknown {word!r}; available: {', '.join(OVERRIDES)}"
+            raise RecipeError(f"quantization.modules.{path}: {words}")
     modules = tuple(f"{path}={word}" for path, word in given.modules.items())
     return Quantization(mode or ("none" if modules else ""), modules=modules, embedding=table)

@@ -90,7 +90,10 @@ def _header(data: memoryview) -> FlatTensorHeader:
         raise FormatError(
             "the identifier FT01", repr(head[4:8])[1:], field="file_identifier", offset=4
         )
-    if len(head) < HEADER_AT + HEADER_BYTES or head[8:12] != MAGIC:
+    if head[8:12] == MAGIC and len(head) < HEADER_AT + HEADER_BYTES:
+        expected = f"a file of {HEADER_AT + HEADER_BYTES} bytes or more"
+        raise FormatError(expected, f"{len(head)}; it was cut short", field="header", offset=8)
+    if head[8:12] != MAGIC:
         raise FormatError("the header FH01", repr(head[8:12])[1:], field="header", offset=8)
     _, length, *places = _HEADER.unpack_from(head, HEADER_AT)
     if length < HEADER_BYTES:

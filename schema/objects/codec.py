@@ -12,11 +12,15 @@ import msgspec
 from typing_extensions import override
 
 from schema.errors import FormatError
+from schema.objects.choices import choices_at
 
 _T = TypeVar("_T")
-_PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
+_PLACE = re.compile(
+    r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`(?:key in )?\$(?P<path>.*)`)?", re.DOTALL
+)
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`(?P<limit>.*?), got `(?P<found>[^`]*)`")
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+_UNKNOWN = re.compile(r"Invalid enum value (?P<value>.*)")
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
 _WORDS = {
     "array": "a list",
@@ -121,7 +125,7 @@ def from_json(
     try:
         found = msgspec.convert(content, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise _error(str(error), content, place) from error
+        raise _error(str(error), content, place, kind) from error
     except RecursionError as error:
         raise ContentError("fewer levels", "too many", file=place) from error
     if closed:
@@ -136,7 +140,7 @@ def shown(value: object) -> str:
     return f"{value!r:.{_SHOWN}}"
 
 
-def _error(text: str, content: object, place: str) -> ContentError:
+def _error(text: str, content: object, place: str, kind: object) -> ContentError:
     """Return an error of the library with the path, what was expected and what was found."""
     match = _PLACE.fullmatch(text)
     assert match is not None
@@ -145,9 +149,19 @@ def _error(text: str, content: object, place: str) -> ContentError:
     if path.endswith("[...]") and expected is not None:
         path = f"{path[:-5]}{_key(content, path[:-5], expected['found'])}"
     path = path.lstrip(".")
+    if match["key"]:
+        _, holder = _at(content, path)
+        keys = cast("dict[object, object]", holder) if isinstance(holder, dict) else {}
+        key = next((one for one in keys if not isinstance(one, str)), what)
+        return ContentError("a string as key", shown(key), field=path, file=place)
     missing = _MISSING.fullmatch(what)
     if missing is not None:
         return ContentError("", f"{missing['name']} is missing", field=path, file=place)
+    unknown = _UNKNOWN.fullmatch(what)
+    choices = choices_at(kind, _steps(path)) if unknown is not None else []
+    if unknown is not None and choices:
+        words = f"unknown {unknown['value']}; available: {', '.join(choices)}"
+        return ContentError("", words, field=path, file=place)
     if expected is None:
         return ContentError("", f"{what[:1].lower()}{what[1:]}", field=path, file=place)
     kinds = [_WORDS.get(one, one) for one in expected["expected"].split(" | ")]
@@ -160,13 +174,18 @@ def _at(content: object, path: str) -> tuple[bool, object]:
     """Return whether a path leads to a value, and that value."""
     if "[...]" in path:
         return False, None
-    for step in _STEP.finditer(path if path.startswith("[") else f".{path}" if path else ""):
+    for key in _steps(path):
         try:
-            key = step["name"] if step["name"] is not None else int(step["index"])
             content = cast("Any", content)[key]
         except (LookupError, TypeError):
             return False, None
     return True, content
+
+
+def _steps(path: str) -> list[str | int]:
+    """Return the names and indices of a path."""
+    found = _STEP.finditer(path if path.startswith("[") else f".{path}" if path else "")
+    return [one["name"] if one["name"] is not None else int(one["index"]) for one in found]
 
 
 def _key(content: object, path: str, found: str) -> str:

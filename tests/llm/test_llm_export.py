@@ -126,6 +126,17 @@ def test_constant_methods_answer_a_runner() -> None:
             {"multimethod": {"methods": [{"method_name": "a", "export_seq_len": 500}]}},
             "multimethod.methods[0].export_seq_len: expected 1 to",
         ),
+        (
+            {"model": {"dtype_override": "fp8"}},
+            "model.dtype_override: unknown 'fp8'; available: fp32, fp16, bf16",
+        ),
+        (
+            {"base": {"lora_config": {"adapter_checkpoint": "a", "adapter_quant": "x"}}},
+            "base.lora_config.adapter_quant: unknown 'x'; available: int8, fp16, fp32",
+        ),
+        ({1: 2}, "config: expected a string as key, found 1"),
+        ({"base": {1: 2}}, "config: base: expected a string as key, found 1"),
+        ({"base": {"seed": 1 << 70}}, "base.seed: expected a number of 64 bits, found 1180"),
     ],
 )
 def test_an_invalid_key_is_named_by_its_path(content: dict[str, object], path: str) -> None:
@@ -156,6 +167,8 @@ def test_sizes_that_are_missing_or_unknown_are_named() -> None:
         export_llm(config("llama3", widht=3))
     with pytest.raises(FamilyError, match=r"base\.model_class: unknown model_type 'gpt9'"):
         export_llm(config("gpt9"))
+    with pytest.raises(FamilyError, match=r"base\.model_class: unknown model_type 'gpt9'"):
+        export_llm(config_of({"base": {"model_class": "gpt9"}}))
     with pytest.raises(FamilyError, match=r"base\.params: dim is missing"):
         export_llm(config_of({"base": {"model_class": "llama3", "params": {"n_layers": 1}}}))
 
@@ -174,7 +187,7 @@ def test_sizes_that_are_missing_or_unknown_are_named() -> None:
         ({"windows": [4, -1]}, "base.params.windows: expected at least 0"),
         ({"rope_theta": 0}, "base.params.rope_theta: expected above 0"),
         ({"partial_rotary_factor": 2.0}, "base.params.partial_rotary_factor: expected above 0"),
-        ({"rope_scaling": {"rope_type": "llama3"}}, "rope scaling: factor: expected a positive"),
+        ({"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling.factor: expected a positive"),
         ({"rope_scaling": "x"}, "base.params: rope_scaling: expected an object"),
         ({"vocab_size": 10**12}, "parameters, more than"),
     ],

@@ -102,7 +102,7 @@ def test_quantized_weights_show_in_the_gap_and_the_plan(tmp_path: Path) -> None:
     assert sorted(one.name for one in (kept / "calls").iterdir()) == ["00000.pt", "00001.pt"]
     refused = run("llm", "gap", str(tmp_path / "out"), "--prompt", "Once", "-o", str(kept))
     assert "--by-node" in refused.err
-    plain, small = (_data("plan", path, *words)["rows"][-1] for words in ((), changes))
+    plain, small = (_data("plan", path, *words)["rows"][0] for words in ((), changes))
     assert small["weights"] < plain["weights"] / 3
     assert small["cache"] == plain["cache"]
 
@@ -131,10 +131,29 @@ def test_variants_are_beside_one_another_and_calls_of_a_text_are_tables(tmp_path
     assert "--force replaces it" in again.err
 
 
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("quantization.group_size=7", "quantization.group_size: expected one of 32, 64, 128, 256"),
+        ("quantization.modules={lm_head: 5w}", "quantization.modules.lm_head: unknown '5w'"),
+        ("base.tokenizer_path=none.json", "base.tokenizer_path: "),
+    ],
+)
+def test_what_an_export_cannot_take_is_named_before_it_compiles(
+    tmp_path: Path, setting: str, sentence: str
+) -> None:
+    words = ("quantization.qmode=8da4w", setting, "-o", str(tmp_path / "out"))
+    found = run("llm", "export", *words)
+    assert found.code == 2
+    assert sentence in found.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_plan_says_which_length_fits(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text(yaml.safe_dump({**CONFIGS["llama"], "export": LENGTHS}))
     parameters = sum(p.numel() for p in build_model(read_config(path)).module.parameters())
+    parameters += 2 * 16 * 48  # cosine and sine of each position
     found = _data("plan", path, "--memory", 1, "--length", 128, "--length", 2048)
     assert [one["context"] for one in found["rows"]] == [48, 128, 2048]
     assert found["rows"][0]["weights"] == 4 * parameters

@@ -202,10 +202,12 @@ def test_decode_of_broken_header_says_what_is_wrong(
 @pytest.mark.parametrize("size", [0, 3, 8, 12, 47])
 def test_decode_of_less_than_a_header_is_refused(size: int) -> None:
     raw = flat_tensor.encode(sample())[:size]
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError) as found:
         flat_tensor.decode(raw)
     with pytest.raises(FormatError, match="w: "):
         flat_tensor.header_fields(raw, file="w")
+    if size >= 12:  # the magic is there, and is not what is wrong
+        assert f"expected a file of 48 bytes or more, found {size}; it was cut" in str(found.value)
 
 
 # --- odd but readable ---------------------------------------------------------------------

@@ -1,0 +1,61 @@
+"""The plan of a length against the module that has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from compiler.llm.config import LlmConfig
+from compiler.llm.export import export_llm
+from compiler.llm.model import build_model
+from compiler.llm.plan import plan_lengths
+from tests.llm.configs import CACHE, CUSTOM, config
+
+_BIASES = {"attention_qkv_bias": True, "attention_out_bias": True, "mlp_bias": True}
+_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+_DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "max_position_embeddings": 16}
+SHAPES: dict[str, LlmConfig] = {
+    "nano": config(model=CACHE),
+    "nano_without_bias": config(bias=False),
+    "llama": config("llama3", CUSTOM),
+    "llama_without_cache": config("llama3"),
+    "biases": config("llama3", CACHE, **_BIASES),
+    "phi": config("phi_4_mini", CACHE, tie_word_embeddings=True, head_dim=32),
+    "qwen3": config("qwen3_0_6b", {**CACHE, "dtype_override": "fp16"}, head_dim=32),
+    "gemma2": config("gemma2", CACHE, windows=[6, 0]),
+    "gemma3": config("gemma3", CACHE, windows=[6, 0], local_rope_theta=1000.0),
+    "yarn": config("llama3", CACHE, rope_scaling=_YARN),
+    "dynamic": config("llama3", CACHE, rope_scaling=_DYNAMIC),
+    "rolls": config("mistral", CACHE, windows=[4, 4]),
+}
+
+
+def _with_length(chosen: LlmConfig, length: int) -> LlmConfig:
+    export = replace(chosen.export, max_seq_length=8, max_context_length=length)
+    return replace(chosen, export=export)
+
+
+def _held(chosen: LlmConfig) -> int:
+    """Return the bytes of parameters and tables of a module, a cache and frequencies apart."""
+    module = build_model(chosen).module
+    kept: list[torch.Tensor] = [*module.parameters()]
+    names = ("cosine", "sine")
+    kept += [one for name, one in module.named_buffers() if name.rpartition(".")[2] in names]
+    return sum(one.numel() * one.element_size() for one in kept)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("length", [24, 200, 1024])
+def test_planned_weights_are_those_of_the_module_of_each_length(name: str, length: int) -> None:
+    planned: Any
+    (planned,) = plan_lengths(_with_length(SHAPES[name], 40), [length])
+    assert planned.weights == _held(_with_length(SHAPES[name], length))
+
+
+def test_a_file_grows_with_the_length_as_planned() -> None:
+    sizes = [len(export_llm(_with_length(SHAPES["llama"], one)).buffer) for one in (64, 512)]
+    short, long = plan_lengths(SHAPES["llama"], (64, 512))
+    assert sizes[1] - sizes[0] == pytest.approx(long.weights - short.weights, rel=0.02)
