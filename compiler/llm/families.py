@@ -10,8 +10,16 @@ from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.config import NANO_GPT
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
-from compiler.llm.size_checks import FamilyError, OwnSizes, Sizes, check_config, checked
-from compiler.llm.transformers_source import check_family, transformers_sizes
+from compiler.llm.size_checks import (
+    CONFIG_NAMES,
+    FamilyError,
+    OwnSizes,
+    Sizes,
+    check_config,
+    check_names,
+    checked,
+)
+from compiler.llm.transformers_source import check_family, known_names, transformers_sizes
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_object
 
@@ -239,17 +247,28 @@ def _gpt2(found: Json, place: str) -> Sizes:
     return _built(NanoGptSizes, {**given, "act_fn": act}, place)
 
 
-def sizes_of_params(model_class: str, params: Json) -> Sizes:
+def sizes_of_params(model_class: str, params: Json, *, closed: bool = False) -> Sizes:
     """Return the sizes of a model class, given some of them by name.
+
+    Args:
+        model_class: ExecuTorch's name, or that of a family of the ``transformers`` package
+        params: by ExecuTorch's names, or by those of a ``config.json``
+        closed: refuse names that a ``config.json`` may have and nothing reads, as of sizes that
+            were typed
 
     Raises: FamilyError for an unknown class or name, or a missing size
     """
     if model_class not in MODEL_CLASSES:
         check_class(model_class)
         of_class = {**params, "model_type": params.get("model_type", model_class)}
-        return transformers_sizes(of_class, PARAMS, ", ".join(MODEL_CLASSES))
+        found = transformers_sizes(of_class, PARAMS, ", ".join(MODEL_CLASSES))
+        if closed:
+            check_names(params, known_names(of_class), PARAMS)
+        return found
     family = MODEL_CLASSES[model_class]
     if "model_type" in params or "hidden_size" in params:
+        if closed and params.get("model_type", family) in _DECODERS:
+            check_names(params, CONFIG_NAMES, PARAMS)
         return _described({"model_type": family, **params}, PARAMS)
     if family == "gpt2":
         return _built(NanoGptSizes, params, PARAMS)

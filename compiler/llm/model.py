@@ -56,7 +56,8 @@ def sizes_of(config: LlmConfig) -> tuple[Sizes, Mapping[str, Any]]:
     if folder is not None and base.params is None:
         sizes, content = sizes_of_folder(folder)
     else:
-        sizes = sizes_of_params(base.model_class or NANO_GPT, _params(config))
+        typed = isinstance(base.params, dict)
+        sizes = sizes_of_params(base.model_class or NANO_GPT, _params(config), closed=typed)
         content: Mapping[str, Any] = dict[str, Any]()
     if isinstance(sizes, TransformersSizes):
         check_options(config, sizes.model_type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from compiler.errors import CompileError
@@ -76,6 +76,25 @@ class HfSizes:
     final_logit_softcapping: float | None = None
     rope_local_base_freq: float | None = None
     sliding_window_pattern: int | None = None
+
+
+# and what a config.json says beside its sizes
+CONFIG_NAMES = frozenset(one.name for one in fields(HfSizes)) | {
+    *("_sliding_window_pattern", "architectures", "attention_dropout", "initializer_range"),
+    *("bos_token_id", "eos_token_id", "pad_token_id", "pretraining_tp", "use_cache"),
+    *("dtype", "torch_dtype", "model_type", "transformers_version"),
+}
+
+
+def check_names(content: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    """Check that a configuration has no other names than those of its family.
+
+    Raises: FamilyError naming the place and an unknown name
+    """
+    for name in content:
+        if name not in known:
+            words = f"unknown name {name!r}; available: {', '.join(sorted(known))}"
+            raise FamilyError(f"{place}: {words}")
 
 
 def check_config(content: Mapping[str, Any], place: str) -> None:

@@ -107,6 +107,13 @@ def _config(package: Any, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
     return config
 
 
+def known_names(content: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names that the package's configuration of a family has, aliases included."""
+    config: Any = _package().CONFIG_MAPPING[content["model_type"]]
+    known = {*config().to_dict(), *getattr(config, "attribute_map", {}), "torch_dtype"}
+    return frozenset(known)
+
+
 def _with_floats(value: Any) -> Any:  # noqa: ANN401 - content of a JSON file
     """Return content in which infinity is a number, which the package writes as an object."""
     if isinstance(value, dict):

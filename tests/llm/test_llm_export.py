@@ -173,6 +173,26 @@ def test_sizes_that_are_missing_or_unknown_are_named() -> None:
         export_llm(config_of({"base": {"model_class": "llama3", "params": {"n_layers": 1}}}))
 
 
+@pytest.mark.parametrize("family", ["llama3", "qwen3_0_6b", "gemma3", "phi_4_mini", "mistral"])
+def test_typed_sizes_by_names_of_a_config_json_have_no_others(family: str, tmp_path: Path) -> None:
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "head_dim": 16,
+        "vocab_size": 64,
+        "intermediate_size": 32,
+        "torch_dtype": "float32",
+    }
+    assert build_model(config_of({"base": {"model_class": family, "params": sizes}})).module
+    wrong = {**sizes, "num_hidden_layer": 2}
+    with pytest.raises(FamilyError, match=r"base\.params: unknown name 'num_hidden_layer'; avail"):
+        build_model(config_of({"base": {"model_class": family, "params": wrong}}))
+    path = tmp_path / "config.json"  # the file of a checkpoint may say more
+    path.write_text(json.dumps({**sizes, "unsloth_version": "1"}))
+    assert build_model(config_of({"base": {"model_class": family, "params": str(path)}})).module
+
+
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
