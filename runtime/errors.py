@@ -65,6 +65,11 @@ _REMEDIES = {
 }
 
 
+def usual_remedy(code: ErrorCode) -> str:
+    """Return what to do about most errors of a code, empty when unknown."""
+    return _REMEDIES.get(code, "")
+
+
 class ExecutionError(RuntimeError):
     """A program that cannot be loaded or run; its string is one sentence, the code and a remedy.
 
@@ -82,7 +87,7 @@ class ExecutionError(RuntimeError):
         super().__init__(code, reason)
         self.code = code
         self.reason = reason
-        self.remedy = _REMEDIES.get(code, "") if remedy is None else remedy
+        self.remedy = usual_remedy(code) if remedy is None else remedy
         self.method = ""
         self.instruction: int | None = None
         self.operator = ""

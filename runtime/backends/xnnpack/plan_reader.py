@@ -18,7 +18,7 @@ from runtime.backends.xnnpack.model import (
 )
 from runtime.backends.xnnpack.quant_params import quantization_of
 from runtime.delegates.errors import DelegateError
-from runtime.errors import ErrorCode, ExecutionError
+from runtime.errors import ErrorCode, ExecutionError, usual_remedy
 from runtime.program.named_data import NamedDataMap
 from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError
@@ -228,7 +228,9 @@ class _PlanReader:
         data = constant_data(self._graph, index, self._names)
         if data is None:
             entry = (self._graph.table.constant_data or ())[index]
-            raise bad(f"needs the named data {entry.named_key!r}, which was not found")
+            error = bad(f"needs the named data {entry.named_key!r}, which was not found")
+            error.remedy = usual_remedy(ErrorCode.InvalidExternalData)
+            raise error
         return data
 
     def _nodes(self) -> tuple[PayloadNode, ...]:

@@ -256,6 +256,7 @@ def test_damaged_payload_is_refused_with_its_place(name: str) -> None:
     assert (error.partition, error.node) == (0, place)
     assert words in error.reason
     assert str(error).count("\n") == 0
+    assert (".ptd" in error.remedy) == (name == "named data that are missing")
     if place is not None:
         kind: Any = make().graph.table.xnodes[place].xnode_union
         assert f"partition 0, node {place} (" in str(error)
