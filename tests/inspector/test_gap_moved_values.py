@@ -130,7 +130,9 @@ def test_integers_of_the_other_sign_are_the_same(
     node = SimpleNamespace(
         operator="quantized_decomposed::quantize_per_tensor", reads=(real,), writes=(made,)
     )
-    graph = SimpleNamespace(producers={made: (node, 0)}, users={real: (node,)}, inputs=(real,))
+    graph = SimpleNamespace(
+        nodes=(node,), producers={made: (node, 0)}, users={real: (node,)}, inputs=(real,)
+    )
     integers = torch.randint(-100, 20, (4, 5), dtype=torch.int8)
     factors = FoldedFactors(cast("Any", graph), {real: integers * 0.02, made: integers})
     assert factors.explain(made if is_made else real, integers.int() + shift) is is_folded

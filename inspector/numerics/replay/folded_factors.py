@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, cast
@@ -33,6 +34,7 @@ _MOVES = (
 _PRODUCTS = ("aten::mm", "aten::bmm")
 _LOOKUPS = ("aten::index", "aten::index_select")
 _TOGETHER = 3  # factors: a scale that attention has on both sides, and one more
+_MOST = 8  # factors that are combined: 92 products
 _SAME = 2**-7  # of the largest element: two roundings to bfloat16
 
 
@@ -119,6 +121,10 @@ class FoldedFactors:
     def __init__(self, graph: FlatGraph, recorded: Mapping[Value, Any]) -> None:
         self._graph = graph
         self._recorded = recorded
+        self._of_run = set(graph.inputs)  # values that depend on what the user gives
+        for node in graph.nodes:
+            if not self._of_run.isdisjoint(node.reads):
+                self._of_run.update(node.writes)
 
     def explain(self, value: Value, logged: Any) -> bool:  # noqa: ANN401 - a tensor
         """Return whether a logged tensor is a value with a factor or shift folded in.
@@ -158,19 +164,15 @@ class FoldedFactors:
         return node.operator in (*_SCALING, *_SHIFTING) and all(map(self._is_constant, constants))
 
     def _is_constant(self, value: Value) -> bool:
-        """Return whether a value is none of the run: no node of it has an operand of the user."""
-        maker = self._graph.producers.get(value)
-        if maker is None:
-            return value not in self._graph.inputs
-        return all(self._is_constant(one) for one in maker[0].reads)
+        return value not in self._of_run
 
     def _factors(self, value: Value, own: Any) -> Iterator[float]:  # noqa: ANN401
         """Yield the factors that the value may have been given."""
         after, before = self._scales(value)
         for given, is_before in ((after, False), (before, True)):
             for count in range(1, _TOGETHER + 1):
-                for chosen in combinations(given, count):
-                    product = float(load_torch().tensor(chosen).prod())
+                for chosen in combinations(given[:_MOST], count):
+                    product = math.prod(chosen)
                     yield 1 / product if is_before else product
         if not own.is_floating_point() or own.equal(own.round()):
             yield from self._strides(value)
