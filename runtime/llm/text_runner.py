@@ -26,6 +26,7 @@ from runtime.llm.text_stream import TextStream
 from runtime.llm.tokenizers import Tokenizer, load_tokenizer
 
 _FORWARD = "forward"
+_OF_TOKENS = (_FORWARD, PREFILL, DECODE)
 
 
 class TextRunner:
@@ -112,7 +113,7 @@ class TextRunner:
 
         Raises: ExecutionError for another kind of program
         """
-        used = [name for name in (_FORWARD, PREFILL, DECODE) if name in names]
+        used = [name for name in _OF_TOKENS if name in names]
         if _FORWARD not in used and DECODE not in used:
             there = ", ".join(sorted(names))
             raise ExecutionError(
@@ -338,7 +339,8 @@ class TextRunner:
 
     def _whole_texts(self) -> list[int]:
         """Return the capacity of each method without a cache, which takes all tokens each call."""
-        whole = (name for name in self._methods if self._inputs_of(name) < 2)
+        texts = (name for name in _OF_TOKENS if name in self._methods)
+        whole = (name for name in texts if self._inputs_of(name) < 2)
         return [self._longest(name) for name in whole]
 
     def _inputs_of(self, name: str) -> int:
