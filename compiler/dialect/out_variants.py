@@ -63,9 +63,8 @@ def formals_of(op: Any) -> tuple[Formal, ...]:  # noqa: ANN401 - an operator ove
 
 def _overloads(op: Any) -> Iterator[Any]:  # noqa: ANN401
     packets = [op.overloadpacket]
-    if (
-        written_namespace(op) == quantized.WRITTEN
-    ):  # torch has no forms that write into given memory
+    # Torch has no forms of these that write into given memory.
+    if written_namespace(op) == quantized.WRITTEN:
         packets.append(getattr(quantized.own_packets, op._schema.name.split("::")[1], None))
     for packet in packets:
         if packet is not None:

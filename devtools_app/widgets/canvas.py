@@ -39,7 +39,6 @@ from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.accessible import announce, set_accessible_role
 from devtools_app.widgets.files import write_binary_file
 
-_MARGIN = 24
 _PLAIN = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
 NOTHING = -1
 KeyTable = Mapping[int, Callable[[], None]]
@@ -105,7 +104,7 @@ class Canvas(QWidget):
         """Drop caches that depend on colours; called after the palette changed."""
 
     def is_empty(self) -> bool:
-        """Return whether there is nothing to draw."""
+        """Return whether the canvas has no content."""
         return True
 
     def paint_content(self, painter: QPainter, size: QSize) -> None:

@@ -144,4 +144,4 @@ def test_each_kind_of_file_is_announced_as_it_opens(opened, tmp_path):
         assert said in f"{words.title}. {words.text}"
         assert words.paths == tuple(map(str, paths))
     assert opens_as((), state) is Opens.NOTHING
-    assert opens_as((str(values),), State()) is Opens.SESSIONS  # there is nothing to add them to
+    assert opens_as((str(values),), State()) is Opens.SESSIONS  # no session takes them
