@@ -13,6 +13,16 @@ from devtools_app.state.state import State
 _SETTLE_MS = 400  # a file that is still being written changes many times
 _MOST_SETTLING = 25  # times to wait for a folder that never comes to rest
 
+Stamp = tuple[int, int, int]  # inode, time of change in ns, size in bytes
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
 
 class Watcher(QObject):
     """Watches while enabled; mapped files are always watched.
@@ -32,6 +42,8 @@ class Watcher(QObject):
         self._files: dict[str, set[str]] = {}
         self._mapped: set[str] = set()
         self._dirty: set[str] = set()
+        self._reported: dict[str, Stamp | None] = {}  # of each file, when it was last read
+        self._inodes: dict[str, int] = {}  # of the watched paths
         self._trees: dict[str, set[str]] = {}  # folders that were opened, and their sessions
         self._listed: dict[str, Listing] = {}
         self._touched_trees: set[str] = set()
@@ -50,6 +62,7 @@ class Watcher(QObject):
         self._on = on
         self._dirty.clear()
         self._touched_trees.clear()
+        self._reported.clear()
         self._list_trees()
         self._rewatch()
 
@@ -88,12 +101,17 @@ class Watcher(QObject):
             requested |= {os.path.dirname(path) for path in self._files}
             for tree in self._trees:
                 requested.update(listing(tree)[1])
-        gone = [path for path in old if path not in requested]
-        new = [path for path in requested if path not in old and os.path.exists(path)]
+        stamps = {path: _stamp(path) for path in requested}
+        inodes = {path: stamp[0] for path, stamp in stamps.items() if stamp}
+        # a watch is of an inode: Qt may still list a path whose file was replaced by another
+        gone = [path for path in old if inodes.get(path) != self._inodes.get(path)]
+        new = [path for path in inodes if path not in old or path in gone]
         if gone:
             self._watcher.removePaths(gone)
         if new:
             self._watcher.addPaths(new)
+        self._inodes = inodes
+        self._reported = {path: self._reported.get(path, _stamp(path)) for path in self._files}
 
     def _touched(self, path: str) -> None:
         if path in self._files:
@@ -105,10 +123,12 @@ class Watcher(QObject):
             if folder == tree or folder.startswith(tree + os.sep):
                 self._touched_trees.add(tree)
                 self._timer.start()
-        # a file that was replaced is no longer watched; it comes back through its folder
-        watched = set(self._watcher.files())
+        # a file that was replaced has no watch of its own; it comes back through its folder
         for path in self._files:
-            if os.path.dirname(path) == folder and path not in watched and os.path.exists(path):
+            if os.path.dirname(path) == folder and _stamp(path) not in (
+                None,
+                self._reported.get(path),
+            ):
                 self._dirty.add(path)
                 self._timer.start()
 
@@ -138,6 +158,7 @@ class Watcher(QObject):
         self._touched_trees.clear()
         ready = {path for path in self._dirty if os.path.exists(path)}
         self._dirty.clear()
+        self._reported.update({path: _stamp(path) for path in ready})
         self._rewatch()
         ids = sorted(new | {one for path in ready for one in self._files.get(path, ())})
         if ids and self._on:

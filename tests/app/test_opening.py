@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from contextlib import ExitStack
 
 import pytest
 
@@ -186,6 +187,17 @@ def test_watcher_survives_files_that_are_replaced(qtbot, watched):
         other.write_bytes(b"new" * (number + 1))
         with qtbot.waitSignal(watcher.changed, timeout=5000):
             other.replace(path)
+
+
+def test_watcher_survives_files_that_are_replaced_while_a_program_reads_them(qtbot, watched):
+    watcher, path = watched
+    with ExitStack() as readers:
+        for number in range(3):
+            other = path.with_suffix(".new")
+            other.write_bytes(b"new" * (number + 1))
+            readers.enter_context(path.open("rb"))  # the replaced file lives on with its watch
+            with qtbot.waitSignal(watcher.changed, timeout=5000):
+                other.replace(path)
 
 
 def test_watcher_waits_for_a_file_that_comes_back(qtbot, watched):
