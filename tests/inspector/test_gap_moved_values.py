@@ -131,8 +131,34 @@ def test_integers_of_the_other_sign_are_the_same(
         operator="quantized_decomposed::quantize_per_tensor", reads=(real,), writes=(made,)
     )
     graph = SimpleNamespace(
-        nodes=(node,), producers={made: (node, 0)}, users={real: (node,)}, inputs=(real,)
+        nodes=(node,),
+        producers={made: (node, 0)},
+        users={real: (node,)},
+        inputs=(real,),
+        graphs={},
     )
     integers = torch.randint(-100, 20, (4, 5), dtype=torch.int8)
     factors = FoldedFactors(cast("Any", graph), {real: integers * 0.02, made: integers})
     assert factors.explain(made if is_made else real, integers.int() + shift) is is_folded
+
+
+@pytest.mark.parametrize(("of_run", "is_folded"), [("", True), ("nested", False), ("top", False)])
+def test_only_a_constant_is_a_factor_in_a_nested_graph(of_run: str, is_folded: bool) -> None:
+    """What a branch or a loop is given is computed by the run: nothing can have been folded."""
+    scope = ("body",) if of_run == "nested" else ()
+    real, factor, made = (scope, "x"), (scope, "w"), (scope, "y")
+    node = SimpleNamespace(operator="aten::mul", reads=(real, factor), writes=(made,))
+    nested = SimpleNamespace(inputs=("x", "w"))
+    graph = SimpleNamespace(
+        nodes=(node,),
+        producers={made: (node, 0)},
+        users={real: (node,), factor: (node,)},
+        inputs=(real, factor) if of_run == "top" else (real,) if not scope else (),
+        graphs={(): SimpleNamespace(inputs=("x", "w")), ("body",): nested},
+    )
+    values = torch.randn(3, 4)
+    weights = torch.rand(3, 4) + 0.5
+    factors = FoldedFactors(
+        cast("Any", graph), {real: values, factor: weights, made: values * weights}
+    )
+    assert factors.explain(real, values * weights) is is_folded

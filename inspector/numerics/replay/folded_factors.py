@@ -121,7 +121,8 @@ class FoldedFactors:
     def __init__(self, graph: FlatGraph, recorded: Mapping[Value, Any]) -> None:
         self._graph = graph
         self._recorded = recorded
-        self._of_run = set(graph.inputs)  # values that depend on what the user gives
+        # Values that depend on what the user gives; a nested graph is given values of the run.
+        self._of_run = {*graph.inputs, *_given_to_nested(graph)}
         for node in graph.nodes:
             if not self._of_run.isdisjoint(node.reads):
                 self._of_run.update(node.writes)
@@ -238,6 +239,11 @@ class FoldedFactors:
                 elif is_transparent(user) or user.operator in _MOVES:
                     left += [one for one in user.writes if one not in seen]
                     seen.update(user.writes)
+
+
+def _given_to_nested(graph: FlatGraph) -> Iterator[Value]:
+    for scope, nested in graph.graphs.items():
+        yield from ((scope, name) for name in nested.inputs if scope)
 
 
 def _copy(value: Any) -> Any:  # noqa: ANN401 - a tensor or a scalar
