@@ -317,6 +317,39 @@ def test_rules_on_operators_leave_quantization_to_the_neighbours(
     assert sum("quantize_per" in one.node for one in verdicts) >= 8
 
 
+class Integers(ByNode):
+    """Everything is given to a backend; one that a vendor's table knows may take integers only."""
+
+    def __init__(self, backend: str) -> None:
+        super().__init__(lambda _: "t", tag_constant_data)
+        self.delegation_spec = DelegationSpec(backend, [])
+
+
+@pytest.mark.parametrize("backend", ["NameBackend", "EthosUBackend"])
+@pytest.mark.parametrize(
+    ("denied", "with_it"),
+    [
+        ("aten.relu.default", {"aten_addmm_default", "aten_permute_copy_default"}),
+        ("aten.linear.default", {"aten_relu_default"}),
+        ("aten.sigmoid.default", set[str]()),
+    ],
+)
+def test_backend_of_integers_loses_what_is_quantized_together(
+    backend: str, denied: str, with_it: set[str]
+) -> None:
+    """A layer and its activation have one rounding between them: one of them alone is real."""
+    torch.manual_seed(0)
+    program = quantize_program(exported(Activated(), torch.randn(2, 4)), "static")
+    rules = PartitionRules(deny_ops=(denied,))
+    inner = Integers(backend)
+    result = to_edge_transform_and_lower(program, partitioner=SteeredPartitioner(inner, rules))
+    found = result.verdicts["forward"]
+    together = {one.node for one in found if "cannot be taken out alone" in one.reason}
+    assert together == (with_it if backend == "EthosUBackend" else set())
+    delegated = {one.node for one in found if one.outcome is NodeOutcome.DELEGATED}
+    assert not delegated & together
+
+
 def test_quantization_is_kept_out_by_its_own_name() -> None:
     made = ["quantized_decomposed.quantize_per_tensor.default", "aten.relu.default"]
     assert PartitionRules(deny_ops=("aten.relu.default",)).veto_of_operators(made) is None
