@@ -20,6 +20,10 @@ from schema.recipe.assignments import parse_assignment
 from schema.vendors.names import quantizer_vendor
 
 _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
+_PLAIN = {
+    "dim_order_ops._to_dim_order_copy.default": torch.ops.aten._to_copy.default,
+    "dim_order_ops._clone_dim_order.default": torch.ops.aten.clone.default,
+}
 _MODES = ("static", "dynamic", "none")
 
 
@@ -64,10 +68,26 @@ def quantize_handed(asked: Mapping[str, Any], notify: Callable[..., None]) -> di
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
         chosen = _of_vendor(asked["quantizer"])
-        converted = _converted(steps, program, chosen, calls)
+        converted = with_plain_copies(_converted(steps, program, chosen, calls))
         made = torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
         torch.export.save(made, folder / QUANTIZED_FILE)
     return {}
+
+
+def with_plain_copies(module: Any) -> Any:  # noqa: ANN401
+    """Write the package's copies in a graph module as ATen's, and return it.
+
+    Quantizers insert them as casts (Arm's for int64 inputs). An interpreter without the package
+    cannot read them. Copies into another order of dimensions stay.
+    """
+    for node in module.graph.nodes:
+        plain = _PLAIN.get(str(node.target)) if node.op == "call_function" else None
+        order = node.kwargs.get("dim_order")
+        if plain is not None and (order is None or list(order) == sorted(order)):
+            node.target = plain
+            node.kwargs = {key: one for key, one in node.kwargs.items() if key != "dim_order"}
+    module.recompile()
+    return module
 
 
 def _converted(steps: Any, program: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
