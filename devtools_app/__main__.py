@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 
 from inspector.units import TICK_UNITS
@@ -74,9 +75,10 @@ def _main(arguments: list[str]) -> int:
     reason = why_no_window()
     if reason:
         return _refuse(reason)
-    from devtools_app.app import run
+    from devtools_app.app import leave, run
 
-    return run(paths, watch=watch, tick=tick)
+    others = frozenset(threading.enumerate())
+    return leave(run(paths, watch=watch, tick=tick), others)
 
 
 def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from types import FrameType, TracebackType
 
 from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
@@ -29,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 # Qt's functions release the interpreter: while a thread computes, each call of a paint event would
 # wait for Python's own 5 ms to have it again
 _SWITCH_SECONDS = 0.0005
+_JOIN_SECONDS = 10.0  # how long the end may wait for all threads together
 
 
 class ExceptionHook(QObject):
@@ -94,6 +97,37 @@ def _end(number: int, _frame: FrameType | None) -> None:
     QApplication.exit(128 + number)
 
 
+def _join(threads: set[threading.Thread]) -> bool:
+    """Wait for threads to end; return whether all did.
+
+    While Qt is taken down, and while garbage is collected by any thread, none may be at work:
+    the process would end by a segmentation fault, once in some hundred ends on a busy machine.
+    """
+    end = time.monotonic() + _JOIN_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
+
+
+def leave(code: int, others: Set[threading.Thread]) -> int:
+    """Return the exit code; end the process here if threads still work, which Qt's end would crash.
+
+    A thread that ignores its token, as one that waits for a slow disk, is not waited for twice.
+
+    Args:
+        code: of the program
+        others: threads of whoever opened the window, which do not matter here
+    """
+    alive = [one.name for one in threading.enumerate() if one not in others]
+    if alive:
+        _LOG.warning("ended while still at work: %s", ", ".join(alive))
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
 def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     """Show the window with some files open and return when it is closed.
 
@@ -102,6 +136,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         watch: reload files when they change, for this run
         tick: unit of the ticks of traces, for this run; empty uses the preferences
     """
+    others = set(threading.enumerate())
     share_free_memory()
     qInstallMessageHandler(log_qt_message)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -148,5 +183,6 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         release()
         signal.signal(signal.SIGTERM, old_end)
         log.detach()
-        garbage.stop()
+        if _join(set(threading.enumerate()) - others):
+            garbage.stop()
         qInstallMessageHandler(None)

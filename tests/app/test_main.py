@@ -23,7 +23,7 @@ SAMPLE = ROOT / "devtools_app" / "sample_data" / "keyword_net"
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     values = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-X", "faulthandler", "-c", code],
         env=values,
         capture_output=True,
         text=True,
@@ -167,6 +167,7 @@ def test_window_process_ends_cleanly(paths, tmp_path):
         "import sys; from PySide6.QtCore import QTimer\n"
         "from PySide6.QtWidgets import QApplication\n"
         "from devtools_app import app\n"
+        "from devtools_app.__main__ import main\n"
         "QTimer.singleShot(0, lambda: None)\n"
         "make = app.make_window\n"
         "def timed(*args, **kwargs):\n"
@@ -174,7 +175,7 @@ def test_window_process_ends_cleanly(paths, tmp_path):
         "    QTimer.singleShot(700, window.close)\n"
         "    return window\n"
         "app.make_window = timed\n"
-        f"sys.exit(app.run({paths!r}))\n"
+        f"sys.exit(main({paths!r}))\n"
     )
     done = python(
         code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS=str(tmp_path / "settings.json")
@@ -182,6 +183,32 @@ def test_window_process_ends_cleanly(paths, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "settings.json").exists()
+
+
+@pytest.mark.gui
+def test_window_process_ends_while_a_thread_is_stuck(tmp_path):
+    code = (
+        "import sys, threading; from PySide6.QtCore import QTimer\n"
+        "from devtools_app import app\n"
+        "from devtools_app.__main__ import main\n"
+        "app._JOIN_SECONDS = 0.2\n"
+        "make = app.make_window\n"
+        "def timed(*args, **kwargs):\n"
+        "    window = make(*args, **kwargs)\n"
+        "    stuck = threading.Event()\n"
+        "    threading.Thread(target=stuck.wait, daemon=True, name='slow disk').start()\n"
+        "    QTimer.singleShot(100, window.close)\n"
+        "    return window\n"
+        "app.make_window = timed\n"
+        "import atexit; atexit.register(lambda: print('took Qt down'))\n"
+        "sys.exit(main([]))\n"
+    )
+    done = python(
+        code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS=str(tmp_path / "settings.json")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "slow disk" in done.stderr
+    assert not done.stdout
 
 
 @pytest.mark.gui
