@@ -246,5 +246,17 @@ class TensorSlot:
             self.tensor.set_(torch.empty(0, dtype=self.tensor.dtype).untyped_storage())
 
 
+def do_not_overlap(slot: TensorSlot, out: TensorSlot) -> bool:
+    """Return whether two tensors share no byte in any run."""
+    if slot.base is None or out.base is None or slot.viewed is not None:
+        return False
+    if slot.constant:
+        return True
+    if not (slot.planned and out.planned):
+        return False  # the caller's memory may be anywhere
+    start, begin = slot.base.data_ptr(), out.base.data_ptr()
+    return start + slot.base.nbytes <= begin or begin + out.base.nbytes <= start
+
+
 def _refused(reason: str) -> ExecutionError:
     return ExecutionError(ErrorCode.NotSupported, reason, remedy=OF_SIZES)

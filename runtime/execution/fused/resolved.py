@@ -17,7 +17,7 @@ from runtime.execution.fused.operators import DIRECT
 from runtime.execution.fused.planner import bound_direct, is_plain
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
-from runtime.memory.slots import TensorSlot
+from runtime.memory.slots import do_not_overlap
 from runtime.program.values import ValueTable
 from schema.program import model as m
 
@@ -89,7 +89,7 @@ def _resolved(bound: BoundKernel | None, flow: Dataflow, matmuls: PackedMatmuls)
     matmul = matmuls.at(bound, ())
     if matmul is not None:
         return calls.copied(matmul, out.tensor)
-    disjoint = all(_do_not_overlap(flow.tensors[index].slot, out) for index in ins)
+    disjoint = all(do_not_overlap(flow.tensors[index].slot, out) for index in ins)
     if kernel.name not in DIRECT or not disjoint or not is_plain(bound):
         return None
     return partial(_discard_result, bound_direct(bound, out.tensor))
@@ -97,15 +97,3 @@ def _resolved(bound: BoundKernel | None, flow: Dataflow, matmuls: PackedMatmuls)
 
 def _discard_result(run: Callable[[], object]) -> None:
     run()  # its result must not be mistaken for a jump target
-
-
-def _do_not_overlap(slot: TensorSlot, out: TensorSlot) -> bool:
-    """Return whether two tensors share no byte in any run."""
-    if slot.base is None or out.base is None or slot.viewed is not None:
-        return False
-    if slot.constant:
-        return True
-    if not (slot.planned and out.planned):
-        return False  # the caller's memory may be anywhere
-    start, begin = slot.base.data_ptr(), out.base.data_ptr()
-    return start + slot.base.nbytes <= begin or begin + out.base.nbytes <= start

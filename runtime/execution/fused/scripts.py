@@ -15,6 +15,7 @@ import torch
 from torch._ops import OpOverload
 
 from runtime.execution.fused.graph_form import GraphForm, Kind, UnscriptableError, kind_of
+from runtime.execution.fused.one_position import OnePosition
 
 Tensor = torch.Tensor
 _torch: Any = torch
@@ -87,6 +88,7 @@ class ScriptWriter:
         written: those of the inputs that operators write to
         read: those of the inputs that operators read before they write to them
         limits: largest value of each integer that the graph returns
+        position: what must hold for the graph to be run
     """
 
     inputs: list[Tensor] = field(default_factory=list[Tensor])
@@ -94,6 +96,7 @@ class ScriptWriter:
     written: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     read: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     limits: list[int] = field(default_factory=list[int])
+    position: OnePosition = field(default_factory=OnePosition)
     _returned: list[int] = field(default_factory=list[int])
     _scalars: dict[int, int] = field(default_factory=dict[int, int])
     _form: GraphForm = field(default_factory=GraphForm)
@@ -109,6 +112,10 @@ class ScriptWriter:
             self.inputs.append(tensor)
             self._given.add(id(tensor))
         return found
+
+    def is_given(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is an input of the graph that still has its own memory."""
+        return id(tensor) in self._given
 
     def point(self, tensor: Tensor, contents: Tensor) -> None:
         """Bind a tensor to the contents of another one."""
@@ -152,7 +159,7 @@ class ScriptWriter:
     def target(self, tensor: Tensor) -> int:
         """Return the value of a tensor that is written to."""
         found = self.value(tensor)
-        if id(tensor) not in self._given:
+        if not self.is_given(tensor):
             raise UnscriptableError("a tensor without memory of its own is written to")
         self.written[id(tensor)] = tensor
         return found

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.fused import calls
 from runtime.execution.fused.dataflow import Dataflow, TensorUse
+from runtime.execution.fused.one_position import OnePosition
 from runtime.execution.fused.operators import FRESH, VIEWS
 from runtime.execution.fused.scripts import (
     ChangingScalar,
@@ -75,6 +76,7 @@ class Stretch:
             self.function(*self.inputs)
         except Exception:  # noqa: BLE001 - the calls raise it again, with their instruction
             self.run_calls()
+            self.failures += 1
 
     def run_graph(self) -> bool:
         """Run the graph; return whether the plan allows the sizes that it computed.
@@ -85,11 +87,10 @@ class Stretch:
         return True
 
     def run_calls(self) -> None:
-        """Run the calls one by one, after the graph has failed."""
+        """Run the calls one by one."""
         for place, call in zip(self.places, self.plain, strict=True):
             self.place = place
             call()
-        self.failures += 1
 
 
 class SymbolicStretch(Stretch):
@@ -100,9 +101,10 @@ class SymbolicStretch(Stretch):
         given: scalars that the graph gets
         computed: scalars that it returns first
         limits: largest value of each integer that it returns
+        position: what must hold for the graph to stand for the calls
     """
 
-    __slots__ = ("computed", "given", "items", "limits")
+    __slots__ = ("computed", "given", "items", "limits", "position")
 
     def __init__(self, plain: Stretch, items: list[Any], given: Sequence[int]) -> None:
         super().__init__(plain.function, plain.inputs, plain.plain, plain.places)
@@ -110,9 +112,13 @@ class SymbolicStretch(Stretch):
         self.given = tuple(given)
         self.computed: tuple[int, ...] = ()
         self.limits: tuple[int, ...] = ()
+        self.position = OnePosition()
 
     def __call__(self) -> None:
         """Run the calls."""
+        if not self.position.holds(self.items):
+            self.run_calls()
+            return
         if self.failures < _MOST_FAILURES:
             try:
                 if self.run_graph():
@@ -120,6 +126,7 @@ class SymbolicStretch(Stretch):
             except Exception:  # noqa: BLE001 - the calls raise it again, with their instruction
                 pass
         self.run_calls()
+        self.failures += 1
 
     def run_graph(self) -> bool:
         """Run the graph; return whether the plan allows the sizes that it computed.
@@ -378,6 +385,9 @@ class _Recording:
             indices = [symbol.index for symbol in writer.given]
             one = SymbolicStretch(one, self._scope.flow.table.items, indices)
             one.computed, one.limits = tuple(computed), tuple(writer.limits)
+            one.position = writer.position
+            if not one.position.holds(one.items):
+                return None
         form = (one.function, *[done.kernel for done in taken], *[t.dtype for t in writer.inputs])
         if form not in self._agreed:
             if not _agrees(one, writer):

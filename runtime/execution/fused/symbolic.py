@@ -14,14 +14,16 @@ from torch._ops import OpOverload
 
 from runtime.execution.binding import BoundInstruction, Call, store_many
 from runtime.execution.fused import calls
+from runtime.execution.fused.attention import CACHED, cached
 from runtime.execution.fused.dataflow import VIEW, Dataflow, TensorUse
 from runtime.execution.fused.fillers import FILLERS
+from runtime.execution.fused.operators import DIRECT
 from runtime.execution.fused.scripts import ChangingScalar, ScriptWriter, UnscriptableError
 from runtime.execution.fused.symbolic_scalars import computed
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
-from runtime.memory.slots import TensorShapeDynamism, TensorSlot
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot, do_not_overlap
 from runtime.program.values import Boxed
 from runtime.untyped import aten
 
@@ -162,6 +164,8 @@ class SymbolicCall:
             return self._fill
         if kernel.rule.style is Style.IN_PLACE and own and _is_operator(kernel.rule.run):
             return self._in_place
+        if kernel.name in CACHED and own:
+            return self._cached()
         if kernel.rule.style is Style.RESULT and kernel.name not in GROWING:
             return self._result(call, own=own)
         raise UnscriptableError(kernel.name)
@@ -177,6 +181,9 @@ class SymbolicCall:
         if not _is_operator(operator) or len(wanted) != len(uses):
             raise UnscriptableError(bound.kernel.name)
         kept = getattr(call, "func", None) in _KEEPING
+        direct = None if kept or len(uses) != 1 else self._direct(uses[0].slot)
+        if direct is not None:
+            return direct
         if kept:
             self.pointed = [use.slot.tensor for use, w in zip(uses, wanted, strict=True) if w]
 
@@ -190,6 +197,47 @@ class SymbolicCall:
                     writer.bind(use.slot.tensor, value)
                 elif is_wanted:
                     self._store(writer, use.slot, value)
+
+        return write
+
+    def _direct(self, slot: TensorSlot) -> Callable[[ScriptWriter], None] | None:
+        """Return the writer of a kernel that fills its slot itself, None if it may not.
+
+        An empty tensor is resized by the kernel, without a warning.
+        """
+        bound, flow = self._bound, self._scope.flow
+        name = bound.kernel.name
+        resized = slot.dynamism != TensorShapeDynamism.STATIC
+        sources = flow.tensors_of(bound.args[: len(bound.kernel.inputs)])
+        apart = all(do_not_overlap(flow.tensors[index].slot, slot) for index in sources)
+        if name not in DIRECT or not resized or not slot.in_order or not slot.planned or not apart:
+            return None
+        operator = getattr(torch.ops.aten, name.removeprefix("aten::").partition(".")[0])
+        operator = getattr(operator, name.partition(".")[2])
+
+        def write(writer: ScriptWriter) -> None:
+            positional, named = self._arguments()
+            given = [writer.target(slot.tensor), writer.constant([0]), writer.constant(None)]
+            writer.call("aten::resize_", given, Tensor)
+            writer.results(operator, positional, {**named, "out": slot.tensor})
+
+        return write
+
+    def _cached(self) -> Callable[[ScriptWriter], None]:
+        bound, flow = self._bound, self._scope.flow
+        by_name = dict(zip([entry.name for entry in bound.kernel.inputs], bound.args, strict=False))
+        given = {name: self._operand(index) for name, index in by_name.items()}
+        indices = [by_name[name] for name in CACHED[bound.kernel.name]]
+        out = flow.tensors[bound.args[len(by_name)]]
+        is_read = bool(out.reads) or self._scope.outlives(out, out.last)
+        if not all(map(flow.static, indices)):
+            raise UnscriptableError("a cache whose sizes change")
+        made = cached(bound.kernel.name, given, is_read=is_read)
+
+        def write(writer: ScriptWriter) -> None:
+            value = made(writer)
+            if value is not None:
+                self._store(writer, out.slot, value)
 
         return write
 
@@ -345,6 +393,6 @@ def is_symbolic(place: int, scope: Scope) -> bool:
     bound = scope.flow.instructions[place].bound
     return (
         bound is not None
-        and not bound.kernel.writes
+        and (not bound.kernel.writes or bound.kernel.name in CACHED)
         and bound.kernel is built_in(bound.kernel.name)
     )
