@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import devtools_app  # noqa: F401  # its choice for Qt for Python, before pytest-qt imports that
 from inspector.jobs import process
 from tests.oracle.client import Oracle
 from tests.seeding import seed, seed_imports, seeded

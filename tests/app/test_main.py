@@ -186,6 +186,17 @@ def test_window_process_ends_cleanly(paths, tmp_path):
 
 
 @pytest.mark.gui
+def test_types_of_qt_are_created_by_the_import_and_not_by_threads():
+    code = (
+        "import devtools_app.__main__; from PySide6 import QtCore, QtGui, QtWidgets\n"
+        "print(*(name in vars(module) for module, name in ("
+        "(QtCore, 'QBuffer'), (QtGui, 'QPdfWriter'), (QtWidgets, 'QWizard'))))\n"
+    )
+    assert python(code).stdout.split() == ["True"] * 3
+    assert python(code, PYSIDE6_OPTION_LAZY="1").stdout.split() == ["False"] * 3
+
+
+@pytest.mark.gui
 def test_window_process_ends_while_a_thread_is_stuck(tmp_path):
     code = (
         "import sys, threading; from PySide6.QtCore import QTimer\n"
