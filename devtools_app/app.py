@@ -100,8 +100,8 @@ def _end(number: int, _frame: FrameType | None) -> None:
 def _join(threads: set[threading.Thread]) -> bool:
     """Wait for threads to end; return whether all did.
 
-    While Qt is taken down, and while garbage is collected by any thread, none may be at work:
-    the process would end by a segmentation fault, once in some hundred ends on a busy machine.
+    None may be running while Qt is taken down, nor when Python collects garbage in any thread again:
+    it could use an object of Qt, or destroy one, beside the GUI thread.
     """
     end = time.monotonic() + _JOIN_SECONDS
     for thread in threads:
@@ -110,7 +110,7 @@ def _join(threads: set[threading.Thread]) -> bool:
 
 
 def leave(code: int, others: Set[threading.Thread]) -> int:
-    """Return the exit code; end the process here if threads still work, which Qt's end would crash.
+    """Return the exit code; end the process here if threads still run, which Qt's end could crash.
 
     A thread that ignores its token, as one that waits for a slow disk, is not waited for twice.
 
@@ -120,7 +120,7 @@ def leave(code: int, others: Set[threading.Thread]) -> int:
     """
     alive = [one.name for one in threading.enumerate() if one not in others]
     if alive:
-        _LOG.warning("ended while still at work: %s", ", ".join(alive))
+        _LOG.warning("ended while threads were running: %s", ", ".join(alive))
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
