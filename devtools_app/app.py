@@ -100,8 +100,8 @@ def _end(number: int, _frame: FrameType | None) -> None:
 def _join(threads: set[threading.Thread]) -> bool:
     """Wait for threads to end; return whether all did.
 
-    None may be running while Qt is taken down, nor when Python collects garbage in any thread again:
-    it could use an object of Qt, or destroy one, beside the GUI thread.
+    None may be running while Qt is taken down, nor when Python collects garbage in any thread
+    again: it could use an object of Qt, or destroy one, beside the GUI thread.
     """
     end = time.monotonic() + _JOIN_SECONDS
     for thread in threads:
