@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 
@@ -335,6 +336,9 @@ def event_node(backend_id: str, name: str) -> str:
     return found["node"] if found else name
 
 
+_MODULES: dict[str, ModuleType] = {}  # that were imported by name
+
+
 def partitioners() -> tuple[PartitionerTraits, ...]:
     """Return the partitioners of all backends by alias."""
     found = [one for backend in BACKENDS.values() for one in backend.partitioners]
@@ -344,13 +348,18 @@ def partitioners() -> tuple[PartitionerTraits, ...]:
 def resolve(place: str) -> Any:  # noqa: ANN401 - a class, a function or a table
     """Return the object that a dotted name of the table refers to.
 
+    A module is imported once: a process that removes our packages from the module table, since
+    the user's modules may have their names, resolves what it needs before that.
+
     Args:
         place: ``module:attribute``
 
     Raises: ImportError, AttributeError
     """
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    if module not in _MODULES:
+        _MODULES[module] = importlib.import_module(module)
+    return getattr(_MODULES[module], name)
 
 
 def engine_backends() -> str:

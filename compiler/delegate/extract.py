@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -165,6 +166,10 @@ def _leaves(owner: Owner, node: Node, inside: set[Node], updates: Mapping[str, N
     return any(user not in inside for user in node.users)
 
 
+def _free_name(name: str, taken: set[str]) -> str:
+    return next(free for free in (f"{name}_{i}" for i in count(1)) if free not in taken)
+
+
 def _program(
     owner: Owner,
     given: tuple[Sequence[Node], Sequence[Node]],
@@ -175,9 +180,14 @@ def _program(
     updates, results = built
     graph = torch.fx.Graph()
     new: dict[Node, Node] = {}
+    taken = {node.name for node in (*owned, *inputs, *nodes)}
     for node in (*owned, *inputs):
         copied = graph.placeholder(node.name)
-        copied.name = node.name
+        if copied.name != node.name and node not in owned:
+            # fx renames builtins such as "input", each time that a pass of a vendor copies them
+            copied.name = copied.target = _free_name(node.name, taken)
+        else:
+            copied.name = node.name
         copied.meta = dict(node.meta)
         new[node] = copied
     for node in nodes:

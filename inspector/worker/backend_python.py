@@ -80,6 +80,7 @@ class _Partition(msgspec.Struct):
 class _Preserved(msgspec.Struct):
     operators: list[tuple[str, str]]
     nodes: list[str] | None
+    refused: list[tuple[str, str]] = []
 
 
 class _Prepared(msgspec.Struct):
@@ -184,7 +185,14 @@ class PartitionerElsewhere(Partitioner):
         if accepted is None:
             return known, None
         given = {node.name for node in ep.graph.nodes}
-        return known, lambda node: node.name not in given or node.name in accepted
+        refused = {_operator(*one) for one in found.refused}
+
+        def requested(node: Node) -> bool:
+            if node.name in given:
+                return node.name in accepted
+            return node.target not in refused  # a part of another one, or a functional variant
+
+        return known, requested
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag the nodes that it tags in its copy.

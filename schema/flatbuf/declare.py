@@ -21,6 +21,7 @@ get slots in order; an absent field has the default of the dataclass, or 0, "" o
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -92,8 +93,16 @@ def table_of(
 def _layout(table: type[Any]) -> Layout:
     if not is_dataclass(table):
         raise TypeError(f"{table.__name__} is not a dataclass")
-    hints = typing.get_type_hints(table, include_extras=True)
+    hints = typing.get_type_hints(table, _names_of(table), include_extras=True)
     return laid_out(_rows(fields(table), hints))
+
+
+def _names_of(table: type[Any]) -> dict[str, Any] | None:
+    """Return the names of the module of a dataclass that is no longer in the module table."""
+    if table.__module__ in sys.modules:
+        return None
+    init: Any = table.__init__
+    return init.__globals__
 
 
 def _rows(

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from compiler import export
-from compiler.backends.vendors import create, openvino
+from compiler.backends.vendors import openvino
 from compiler.backends.vendors.create import (
     VendorError,
     create_partitioner_of,
@@ -35,6 +35,7 @@ from compiler.partition.named_partitioners import (
 from compiler.partition.quantized_regions import whole_regions
 from compiler.quantize.program import named_quantizer
 from inspector.toolchain.listing import own_partitioners
+from schema import backends
 from schema.vendors.needs import VendorNeed
 from schema.vendors.table import VENDORS, Vendor, vendor_called
 
@@ -74,7 +75,7 @@ TOY = Vendor(
 
 @pytest.fixture(autouse=True)
 def _found_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(create._MODULES, __name__, sys.modules[__name__])
+    monkeypatch.setitem(backends._MODULES, __name__, sys.modules[__name__])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_every_line_of_the_table_names_functions_that_exist() -> None:
     load_creators()
     for one in VENDORS:
         for place in filter(None, (one.make, one.quantizer, one.operators)):
-            assert callable(create._function(place))
+            assert callable(backends.resolve(place))
 
 
 def test_first_word_of_a_quantizer_is_its_mode() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from inspector.recipes.source import Source
 from inspector.toolchain.backend_cards import backend_card
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
+from inspector.toolchain.stock import handing
 from inspector.toolchain.stock.handing import PreprocessError, preprocessed
 from inspector.worker import backend_python
 from inspector.worker.backend_python import partitioner_of
@@ -77,13 +81,29 @@ def _interpreter(folder: Path, answers: list[dict[str, Any]], end: str = "sleep 
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return an interpreter with the installed packages, in which this project is not found."""
+    home = tmp_path_factory.mktemp("alone")
+    venv.create(home, with_pip=False, symlinks=True)
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    (own / "packages.pth").write_text(f"{Path(torch.__file__).parents[1]}\n")
+    python = str(python_in(home))
+    code = (
+        "import importlib.util as u; print([u.find_spec(n) is None for n in ('compiler', 'torch')])"
+    )
+    found = subprocess.run([python, "-c", code], cwd=home, capture_output=True, check=True)
+    assert found.stdout.decode().strip() == "[True, False]"
+    return python
+
+
 @pytest.mark.interop
 @pytest.mark.timeout(600)
-def test_payloads_are_made_there_and_rules_hold(tmp_path: Path) -> None:
+def test_payloads_are_made_there_and_rules_hold(tmp_path: Path, alone: str) -> None:
     job = CompileJob(
         source(tmp_path, "m1"),
         partitioners=("vulkan",),
-        backend_python=sys.executable,
+        backend_python=alone,
         rules=Rules(deny_ops=("aten.sin.default",)),
     )
     report, built = compiled(tmp_path / "out", job)
@@ -112,6 +132,61 @@ def test_unknown_partitioner_of_an_interpreter_is_one_sentence(tmp_path: Path) -
     )
     with pytest.raises(AnswerError, match="unknown partitioner 'nonesuch' in this executorch"):
         compiled(tmp_path / "out", job)
+
+
+_TABLES = """
+import pathlib, runpy, sys
+home = runpy.run_path(sys.argv[1], run_name="served")
+home["let_parts_be_found"]()
+from inspector.toolchain.stock import answering
+from schema.backends import BACKENDS, resolve
+from schema.flatbuf.spec import Spec
+from schema.vendors.table import VENDORS
+ours = [vars(module) for name, module in sys.modules.items() if name.startswith("schema.")]
+home["forget_names"]()
+places = [*(one.decoder for one in BACKENDS.values()), *(one.joins for one in VENDORS)]
+print(sum(callable(resolve(place)) for place in places if place))
+print(sum(len(one.fields) for names in ours for one in names.values() if isinstance(one, Spec)))
+"""
+
+
+@pytest.mark.interop
+def test_whatever_another_interpreter_needs_of_ours_is_there(alone: str, tmp_path: Path) -> None:
+    """Contexts of vendors, decoders and tables, after our names have been removed there."""
+    main = Path(handing.__file__).with_name("__main__.py")
+    done = subprocess.run(
+        [alone, "-c", _TABLES, str(main)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    places, fields = map(int, done.stdout.split())
+    assert places > 15
+    assert fields > 100
+
+
+class _Filtering:
+    """A partitioner that wants activations whole, but none of those that it refuses."""
+
+    def __init__(self, refused: Sequence[Any]) -> None:
+        self._refused = refused
+
+    def ops_to_not_decompose(self, _program: Any) -> Any:
+        aten = torch.ops.aten
+        ops = [aten.hardswish.default, aten.silu.default, aten.relu6.default]
+        return ops, lambda node: node.target not in self._refused
+
+
+@pytest.mark.parametrize("refused", [(), ("hardswish",), ("silu",), ("hardswish", "silu")])
+def test_calls_in_place_are_preserved_as_the_filter_says(
+    tmp_path: Path, refused: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = torch.nn.Hardswish(inplace=True), torch.nn.SiLU(inplace=True), torch.nn.ReLU()
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), *layers)
+    torch.export.save(torch.export.export(net, (torch.ones(1, 4),)), tmp_path / "net.pt2")
+    operators = [getattr(torch.ops.aten, name).default for name in refused]
+    monkeypatch.setitem(handing._Kept.made, 1, _Filtering(operators))
+    asked = {"number": 1, "program": tmp_path / "net.pt2"}
+    found = handing.preserve(asked, quiet)
+    assert sorted(found["refused"]) == [(f"aten::{name}", "default") for name in sorted(refused)]
 
 
 ASKED = NamedObject("vendor")
@@ -256,6 +331,7 @@ def test_vendor_that_fails_there_is_told_by_its_first_cause(*, together: bool) -
 
 _READING = """
 import json, pathlib, sys
+from inspector.toolchain.stock import handing
 from inspector.toolchain.stock.handing import read
 program = read(pathlib.Path(sys.argv[1]))
 modules = program.graph_module.named_modules()

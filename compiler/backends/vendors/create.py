@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from compiler.backends.vendors.options import OptionError, VendorOptions
 from compiler.innermost import innermost
+from schema.backends import BACKENDS, resolve
 from schema.vendors.needs import use_own_commands
 from schema.vendors.table import VENDORS, Vendor
 
-_MODULES: dict[str, Any] = {}  # of this room, by name
-
 
 def load_creators() -> None:
-    """Import every module that the table names, for a process that forgets our names."""
+    """Import every module that the tables name, for a process that forgets our names."""
     places = {
-        place for one in VENDORS for place in (one.make, one.flow, one.quantizer, one.operators)
+        place
+        for one in VENDORS
+        for place in (one.make, one.flow, one.quantizer, one.operators, one.joins)
     }
+    places |= {one.decoder for one in BACKENDS.values()}
     for place in filter(None, places):
-        _function(place)
+        resolve(place)
 
 
 class VendorError(Exception):
@@ -76,7 +77,7 @@ def operators_of(vendor: Vendor) -> list[tuple[str, str]]:
         return []
     _check_here(vendor)
     try:
-        return sorted(_function(vendor.operators)())
+        return sorted(resolve(vendor.operators)())
     except Exception as error:
         raise VendorError(_why(vendor, error)) from error
 
@@ -95,7 +96,7 @@ def _reading(vendor: Vendor, place: str, given: VendorOptions) -> Any:  # noqa: 
     _check_here(vendor)
     use_own_commands()
     try:
-        create = _function(place)(given)
+        create = resolve(place)(given)
         given.check()
     except OptionError as error:
         raise VendorError(str(error)) from error
@@ -108,13 +109,6 @@ def _check_here(vendor: Vendor) -> None:
     missing = vendor.missing()
     if missing:
         raise VendorError(unavailable(vendor, missing))
-
-
-def _function(place: str) -> Any:  # noqa: ANN401
-    module, _, name = place.partition(":")
-    if module not in _MODULES:
-        _MODULES[module] = importlib.import_module(module)
-    return getattr(_MODULES[module], name)
 
 
 def unavailable(vendor: Vendor, why: str) -> str:

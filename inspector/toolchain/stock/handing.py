@@ -54,7 +54,7 @@ def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     del notify
     query = getattr(_Kept.made[int(asked["number"])], "ops_to_not_decompose", None)
     if query is None:
-        return {"operators": [], "nodes": None}
+        return {"operators": [], "nodes": None, "refused": []}
     program = torch.export.load(str(asked["program"]))
     ops, requested = query(program)
     nodes = [
@@ -64,8 +64,32 @@ def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         and node.target in ops
         and (requested is None or requested(node))
     ]
+    refused = _refused_variants(program.graph, ops, requested) if requested else []
     schemas = [(one._schema.name, one._overloadname) for one in ops if hasattr(one, "_schema")]
-    return {"operators": schemas, "nodes": nodes}
+    return {"operators": schemas, "nodes": nodes, "refused": refused}
+
+
+def _refused_variants(
+    graph: Any,  # noqa: ANN401 - of the program
+    ops: Any,  # noqa: ANN401 - operators
+    requested: Callable[[Any], bool],
+) -> list[tuple[str, str]]:
+    """Return the operators whose calls in place a filter refuses; they become functional later."""
+    found: list[tuple[str, str]] = []
+    for node in graph.nodes:
+        name = getattr(getattr(node.target, "_schema", None), "name", "")
+        if node.op != "call_function" or not name.endswith("_"):
+            continue
+        space, _, base = name[:-1].partition("::")
+        packet = getattr(getattr(torch.ops, space), base, None)
+        functional = getattr(packet, node.target._overloadname, None)
+        if functional not in ops:
+            continue
+        in_place, node.target = node.target, functional
+        if not requested(node):
+            found.append((name[:-1], in_place._overloadname))
+        node.target = in_place
+    return found
 
 
 def partition(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
