@@ -192,15 +192,21 @@ def plan_int(plan: m.ExecutionPlan, index: int) -> object:
 def _values(
     program: ProgramFile, plan: m.ExecutionPlan, names: dict[int, str]
 ) -> MappingProxyType[str, GraphValue]:
-    return MappingProxyType({name: _value(plan, index, name) for index, name in names.items()})
+    alike: dict[TensorMeta, TensorMeta] = {}
+    values = {name: _value(plan, index, name, alike) for index, name in names.items()}
+    return MappingProxyType(values)
 
 
-def _value(plan: m.ExecutionPlan, index: int, name: str) -> GraphValue:
+def _value(
+    plan: m.ExecutionPlan, index: int, name: str, alike: dict[TensorMeta, TensorMeta]
+) -> GraphValue:
+    """Return a value; tensors of one type and shape share it by ``alike``."""
     value = plan.values[index].val
     if isinstance(value, m.Tensor):
         meta = TensorMeta(
             value.scalar_type, value.sizes, value.dim_order, dynamism=value.shape_dynamism
         )
+        meta = alike.setdefault(meta, meta)
         constant = value.data_buffer_idx > 0 or _is_external(value)
         nbytes = known_nbytes(value.scalar_type, value.sizes) if constant else None
         return GraphValue(name, meta, constant=name if constant else "", constant_bytes=nbytes)

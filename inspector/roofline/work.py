@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from inspector.units import Quantity, format_bytes, format_quantity
@@ -23,6 +24,7 @@ _DTYPES = {
     **{name: name for name in ("float32", "float16", "bfloat16")},
     **dict.fromkeys(("int8", "uint8", "qint8", "quint8", "qcint8", "qdint8", "qpint8"), "int8"),
 }
+_ALIKE = 4096  # works that calls may share; layers repeat, so that a program has few
 _CHANNEL_SCALE, _GROUP_SCALE = 4, 2  # bytes: float32 a channel, bfloat16 a group
 
 
@@ -283,7 +285,13 @@ def node_work(node: GraphNode, values: Mapping[str, GraphValue], rule: Rule | No
         return unknown(str(error))
     bounded = found.nbytes != 0 and any(one.bounded for one in (*call.inputs, *call.outputs))
     dtype = next((one.dtype for one in (*call.inputs, *call.outputs)), "")
-    return replace(found, bounded=bounded, dtype=dtype)
+    return _shared(replace(found, bounded=bounded, dtype=dtype))
+
+
+@lru_cache(maxsize=_ALIKE)
+def _shared(work: Work) -> Work:
+    """Return the first work that is equal: operators of a large program share their objects."""
+    return work
 
 
 def _call(node: GraphNode, values: Mapping[str, GraphValue]) -> Call:

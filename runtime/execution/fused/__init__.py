@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from runtime.errors import ExecutionError
 from runtime.execution.binding import BoundInstruction
+from runtime.execution.fused.agreement import Unoptimized
 from runtime.execution.fused.dataflow import Dataflow
 from runtime.execution.fused.planner import FusedRun, Planner
 from runtime.execution.fused.resolved import resolved_calls
 from runtime.execution.fused.scripts import has_scripts
-from runtime.execution.fused.stretches import Stretch, Unoptimized
+from runtime.execution.fused.stretches import Stretch
 from runtime.program.values import ValueTable
 from schema.program import model as m
 

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.fused import calls
+from runtime.execution.fused.agreement import gives_same_bits
 from runtime.execution.fused.dataflow import Dataflow, TensorUse
 from runtime.execution.fused.one_position import OnePosition
 from runtime.execution.fused.operators import FRESH, VIEWS
@@ -32,8 +33,6 @@ from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 
 Tensor = torch.Tensor
-_torch: Any = torch
-_c: Any = _torch._C
 _Mode: Any = TorchDispatchMode
 _MOST_HELD = 64 << 20  # bytes of results that recording keeps alive
 _FEWEST = 2  # operators: a single one is called as fast from Python
@@ -142,21 +141,6 @@ class SymbolicStretch(Stretch):
         for index, value in zip(self.computed, found, strict=False):
             items[index] = value
         return True
-
-
-class Unoptimized:
-    """Runs graphs as they are written; the setting is that of this thread."""
-
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> None:
-        """Set it."""
-        self._before = _c._get_graph_executor_optimize()
-        _c._set_graph_executor_optimize(False)
-
-    def __exit__(self, *_: object) -> None:
-        """Set it back."""
-        _c._set_graph_executor_optimize(self._before)
 
 
 def is_repeatable(instruction: BoundInstruction, flow: Dataflow) -> bool:
@@ -390,7 +374,7 @@ class _Recording:
                 return None
         form = (one.function, *[done.kernel for done in taken], *[t.dtype for t in writer.inputs])
         if form not in self._agreed:
-            if not _agrees(one, writer):
+            if not gives_same_bits(one.run_graph, writer):
                 return None
             self._agreed.add(form)
         return one, further
@@ -409,49 +393,6 @@ class _Recording:
 
 def _symbolic(done: SymbolicCall) -> SymbolicCall | None:
     return done if done.run() else None
-
-
-def _agrees(stretch: Stretch, writer: ScriptWriter) -> bool:
-    """Return whether a graph gives the bits that its calls gave, which have just run."""
-    written = writer.written
-    if any(_overlap(one, other) for one in written.values() for other in writer.read.values()):
-        return True  # it overwrites what it reads, so it cannot be run twice
-    written = {key: _stored_once(tensor) for key, tensor in written.items()}
-    before = {key: tensor.clone() for key, tensor in written.items()}
-    try:
-        with Unoptimized():
-            same = stretch.run_graph()
-    except RuntimeError:
-        same = False
-    same = same and all(_same_bits(before[key], tensor) for key, tensor in written.items())
-    if not same:
-        for key, tensor in written.items():
-            tensor.resize_(before[key].shape).copy_(before[key])
-    return same
-
-
-def _stored_once(tensor: Tensor) -> Tensor:
-    """Return the elements of a tensor that have memory of their own: those that repeat, once."""
-    strides = tensor.stride() if tensor.layout is torch.strided else ()
-    for dim, stride in enumerate(strides):
-        if stride == 0 and tensor.shape[dim] > 1:
-            tensor = tensor.narrow(dim, 0, 1)
-    return tensor
-
-
-def _overlap(one: Tensor, other: Tensor) -> bool:
-    if one.layout is not torch.strided or other.layout is not torch.strided:
-        return False  # packed weights are no planned memory
-    first, second = one.untyped_storage(), other.untyped_storage()
-    start, begin = first.data_ptr(), second.data_ptr()
-    return start < begin + second.nbytes() and begin < start + first.nbytes()
-
-
-def _same_bits(one: Tensor, other: Tensor) -> bool:
-    if one.shape != other.shape or one.dtype is not other.dtype:
-        return False
-    left, right = (each.contiguous().reshape(-1).view(torch.uint8) for each in (one, other))
-    return torch.equal(left, right)
 
 
 def scripted_calls(
