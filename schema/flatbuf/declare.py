@@ -98,7 +98,7 @@ def _layout(table: type[Any]) -> Layout:
 
 
 def _names_of(table: type[Any]) -> dict[str, Any] | None:
-    """Return the names of the module of a dataclass that is no longer in the module table."""
+    """Return the globals of the module of a dataclass where sys.modules no longer has it."""
     if table.__module__ in sys.modules:
         return None
     init: Any = table.__init__
