@@ -28,6 +28,7 @@ _ELSEWHERE = Outcome(
     blame="usage",
 )
 _NEWER = Outcome(Ended.CANCELLED, "replaced by a newer request")
+_CLOSED = Outcome(Ended.CANCELLED, "cancelled: the compile server was closed")
 
 
 class CompileServerError(Exception):
@@ -62,6 +63,7 @@ class CompileServer:
         self._lock = threading.RLock()
         self._worker: WarmWorker | None = None
         self._key: Any = None
+        self._closed = False
         self._turns: dict[str, Turn] = {}  # the newest of each kind
         self.runner = SpareWorker(EXECUTES)
 
@@ -77,7 +79,8 @@ class CompileServer:
         Raises: OSError if it cannot be started
         """
         with self._lock:
-            self._warm(job)
+            if not self._closed:
+                self._warm(job)
 
     def start_preview(self, job: CompileJob) -> JobRun:
         """Request a preview of the delegation; the result is a ``Preview``."""
@@ -155,9 +158,10 @@ class CompileServer:
         return outcome
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and start no further ones: later requests are cancelled."""
         self.runner.close()
         with self._lock:
+            self._closed = True
             worker, self._worker, self._key = self._worker, None, None
         if worker is not None:
             worker.close()
@@ -175,6 +179,9 @@ class CompileServer:
             turn.give_up(_ELSEWHERE)
             return JobRun(request, worker=turn)
         with self._lock:
+            if self._closed:
+                turn.give_up(_CLOSED)
+                return JobRun(request, worker=turn)
             run = JobRun(request, folder, worker=turn, **options)
             older = self._turns.get(run.kind.name)
             if older is not None:
@@ -205,6 +212,9 @@ class CompileServer:
             if self._worker is worker:
                 self._worker = None
             for turn in waiting:
+                if self._closed:
+                    turn.answered(_CLOSED)
+                    continue
                 try:
                     self._warm(turn.job).ask(turn)
                 except OSError as error:

@@ -13,6 +13,7 @@ import pytest
 
 from inspector.jobs.compile_server import CompileServer, CompileServerError
 from inspector.jobs.messages import Ended, Log, StageProgress
+from inspector.jobs.warm_worker import Turn
 from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.source import Source
 from schema.etrecord.parts.verdicts import NodeOutcome
@@ -179,3 +180,22 @@ def test_changed_source_is_read_by_a_new_worker(server: CompileServer, tmp_path:
     assert kinds() == {"float32[1, 5]", "float32[1, 2]"}
     assert server.pid != worker
     assert "mine_net" not in sys.modules
+
+
+def test_closed_server_starts_no_further_worker(tmp_path: Path) -> None:
+    server = CompileServer()
+    server.start(GOOD)
+    worker = server._worker
+    assert worker is not None
+    server.close()
+    late = [server.start_preview(GOOD), server.start_compile(GOOD, tmp_path / "late")]
+    server.start(GOOD)
+    turn = Turn(GOOD, worker.ask)
+    server._stale(worker, [turn])  # as its thread does when the source has changed
+    assert server.pid is None
+    assert server.runner.take() is None
+    for outcome in (*(run.wait(PATIENCE) for run in late), turn.outcome):
+        assert outcome is not None
+        assert outcome.ended is Ended.CANCELLED
+        assert "closed" in outcome.sentence
+    assert not (tmp_path / "late").exists()

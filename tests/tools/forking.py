@@ -50,13 +50,12 @@ def serve(door: socket.socket) -> list[str] | None:
                 if pid == 0:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    for open_one in (door, woken, wakes, answer, *waiting.values()):
+                    for open_one in (door, woken, wakes, *waiting.values()):
                         open_one.close()
-                    return become(request, list(pieces[:3]))
+                    return become(request, list(pieces[:3]), answer)
                 for number in pieces[:3]:
                     os.close(number)
                 waiting[pid] = answer
-                answer.sendall(b"%d\n" % pid)
 
 
 def report(waiting: dict[int, socket.socket]) -> None:
@@ -71,9 +70,11 @@ def report(waiting: dict[int, socket.socket]) -> None:
                     continue  # whoever started it is gone
 
 
-def become(request: dict[str, Any], streams: list[int]) -> list[str]:
+def become(request: dict[str, Any], streams: list[int], answer: socket.socket) -> list[str]:
     """Give this process the streams, folder and environment of a new one; return its arguments."""
     os.setsid()
+    with answer:  # only now: whoever knows the number may end the group
+        answer.sendall(b"%d\n" % os.getpid())
     for place, number in enumerate(streams):
         os.dup2(number, place)
         os.close(number)
