@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -16,10 +18,21 @@ _INDENT = 6
 class FormGroup(QWidget):
     """Rows of label and field, with a line for an error below each."""
 
-    def __init__(self, theme: Theme, title: str, *, opened: bool) -> None:
+    def __init__(
+        self, theme: Theme, title: str, fill: Callable[[], object], *, opened: bool
+    ) -> None:
+        """Show the heading.
+
+        Args:
+            theme: the look
+            title: the heading
+            fill: adds the fields; called once, by ``fill`` or when the group is first opened
+            opened: whether the fields are shown
+        """
         super().__init__()
         self._theme = theme
         self._title = title
+        self._fill: Callable[[], object] | None = fill
         self._set = 0
         self._opened = opened
         self._labels: list[QLabel] = []
@@ -51,6 +64,25 @@ class FormGroup(QWidget):
             self._stops = GroupStops(self.head, self._body)
             self.head.setAccessibleDescription("Arrow down goes to its fields")
         self._stops.settle()
+
+    def fill(self) -> None:
+        """Build the fields unless they are there: those of a closed group cost a millisecond each."""
+        fill, self._fill = self._fill, None
+        if fill is None:
+            return
+        fill()
+        self._follow_the_heading()
+        if self._stops is not None:
+            self._stops.settle()
+
+    def _follow_the_heading(self) -> None:
+        """Put the fields behind the heading: Tab would reach new ones last in the window."""
+        before: QWidget = self.head
+        for field in self._body.findChildren(QWidget):
+            takes = field.focusPolicy() != Qt.FocusPolicy.NoFocus and field.focusProxy() is None
+            if takes and field.window() is self.window():  # an open list is a window of its own
+                self.setTabOrder(before, field)
+                before = field
 
     def add(self, path: str, label: QLabel | None, field: QWidget) -> None:
         """Add a row.
@@ -89,8 +121,8 @@ class FormGroup(QWidget):
                 self.open()
 
     def problem(self, path: str) -> str:
-        """Return the error shown at a field."""
-        return self._problems[path].text()
+        """Return the error shown at a field, may be empty."""
+        return self._problems[path].text() if path in self._problems else ""
 
     def set_count(self, count: int) -> None:
         """Show in the heading how many fields differ from their defaults."""
@@ -104,10 +136,6 @@ class FormGroup(QWidget):
         self.form.setRowWrapPolicy(policies.WrapAllRows if on else policies.DontWrapRows)
         for label in self._labels:
             label.setMinimumWidth(0 if on else label_width)
-
-    def label_width(self) -> int:
-        """Return the width that the labels need."""
-        return max((label.sizeHint().width() for label in self._labels), default=0)
 
     def restyle(self) -> None:
         """Use the fonts and icons of the theme."""
@@ -128,5 +156,6 @@ class FormGroup(QWidget):
         """Show its fields, or hide them."""
         if on != self._opened:
             self._opened = on
+            self.fill()
             self._body.setVisible(on)
             self.restyle()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -39,12 +39,28 @@ _CHOSEN = (FieldNames.FILE, FieldNames.INTERPRETER)  # by a button beside the fi
 _NARROW = 26  # widths of an M below which labels are above their fields
 
 
+class _Widgets(dict[str, Editor | ListField]):
+    """The fields by path; one that is asked for is built with its group."""
+
+    def __init__(self, build: Callable[[str], object]) -> None:
+        super().__init__()
+        self._build = build
+
+    @override
+    def __missing__(self, path: str) -> Editor | ListField:
+        self._build(path)
+        return dict.__getitem__(self, path)
+
+
 class RecipeFields(QScrollArea):
     """A form with one field per recipe field, in groups; those at their default are muted.
 
     Signals:
         edited(path, value): the user changed a field; a text on every key if the form is live, else
             when the field is left
+
+    Attributes:
+        widgets: the fields by path; those of a group that was never open are built on access
     """
 
     edited = Signal(str, object)
@@ -63,12 +79,14 @@ class RecipeFields(QScrollArea):
         self._files = FormFiles(paths)
         self._live = live
         self._shown: dict[str, FormField] = {}
+        self._without: Collection[str] = ()
+        self._known: Vocabulary | None = None
         self._labels: dict[str, QWidget] = {}
         self._groups: dict[str, FormGroup] = {}
         self._titles: dict[str, str] = {}
         self._touched: set[str] = set()
         self._problems: Mapping[str, str] = {}
-        self.widgets: dict[str, Editor | ListField] = {}
+        self.widgets = _Widgets(lambda path: self._group_of(path).fill())
         self._page = QWidget()
         self._page.setObjectName("page")
         self._column = QVBoxLayout(self._page)
@@ -91,16 +109,16 @@ class RecipeFields(QScrollArea):
     def show_job(self, job: CompileJob) -> None:
         """Show the fields of a recipe."""
         found = sections(job)
-        if not self.widgets:
+        self._without = without_meaning(job)
+        if not self._groups:
             self._build(found)
         for section in found:
             for one in section.fields:
                 self._show(one)
             changed = sum(not one.is_default for one in section.fields)
             self._groups[section.title].set_count(changed if section.title != SOURCE else 0)
-        without = without_meaning(job)
         for path, widget in self.widgets.items():
-            widget.setEnabled(path not in without)
+            widget.setEnabled(path not in self._without)
         if not self._live:
             for group in self._groups.values():
                 group.stop_once()
@@ -108,11 +126,13 @@ class RecipeFields(QScrollArea):
     def _show(self, one: FormField) -> None:
         if self._shown.get(one.path) != one:
             self._shown[one.path] = one
-            self.widgets[one.path].show_value(one.value)
-            set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
+            if one.path in self.widgets:
+                self.widgets[one.path].show_value(one.value)
+                set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
 
     def offer(self, known: Vocabulary) -> None:
         """Offer names in the fields that take them."""
+        self._known = known
         for widget in self.widgets.values():
             widget.offer(known)
 
@@ -124,9 +144,11 @@ class RecipeFields(QScrollArea):
             ask: fields whose problem is shown though they were not changed
         """
         self._problems = problems
-        for path in self.widgets:
+        for path in self._titles:
             told = path in self._touched or path in ask
-            self._show_problem(path, problems.get(path, "") if told else "")
+            sentence = problems.get(path, "") if told else ""
+            if sentence or path in self.widgets:
+                self._show_problem(path, sentence)
 
     def forget_input(self) -> None:
         """Forget the changes of the user: another recipe is shown."""
@@ -137,8 +159,8 @@ class RecipeFields(QScrollArea):
         return self._group_of(path).problem(path)
 
     def _show_problem(self, path: str, sentence: str) -> None:
-        self._group_of(path).show_problem(path, sentence)
         widget = self.widgets[path]
+        self._group_of(path).show_problem(path, sentence)
         if isinstance(widget, QLineEdit):
             set_role(widget, "wrong", "true" if sentence else "false")
         widget.setAccessibleDescription(sentence or self._shown[path].help)
@@ -148,27 +170,41 @@ class RecipeFields(QScrollArea):
 
     def _build(self, found: tuple[Section, ...]) -> None:
         self._titles = {one.path: section.title for section in found for one in section.fields}
+        self._shown = {one.path: one for section in found for one in section.fields}
         for section in found:
             changed = any(not one.is_default for one in section.fields)
-            group = FormGroup(
-                self._theme, section.title, opened=changed or section.title in _OPENED
-            )
+            opened = changed or section.title in _OPENED
+            group = FormGroup(self._theme, section.title, self._filling(section), opened=opened)
             self._groups[section.title] = group
             self._column.addWidget(group)
-            for one in section.fields:
-                self._add(group, one)
         self._column.addStretch(1)
+        for group in self._groups.values():
+            if group.opened or self._live:  # Tab goes through all fields of a live form
+                group.fill()
         self._restyle()
 
+    def _filling(self, section: Section) -> Callable[[], object]:
+        """Return what adds the fields of a section to its group."""
+
+        def fill() -> None:
+            for one in section.fields:
+                self._add(self._groups[section.title], self._shown[one.path])
+            self._set_fonts()
+            self._arrange()
+
+        return fill
+
     def _add(self, group: FormGroup, one: FormField) -> None:
-        self._shown[one.path] = one
-        label = QLabel(f"{one.label[:1].upper()}{one.label[1:]}")
+        label = QLabel(_label_of(one))
         widget = self.widgets[one.path] = self._widget(one)
         widget.setAccessibleName(label.text())
         widget.setAccessibleDescription(one.help)
         for part in (label, widget):
             part.setToolTip(one.help)
         widget.show_value(one.value)
+        widget.setEnabled(one.path not in self._without)
+        if self._known is not None:
+            widget.offer(self._known)
         widget.edited.connect(lambda value: self._edited(one.path, value))
         flag = isinstance(widget, FlagField)
         self._labels[one.path] = widget if flag else label
@@ -227,14 +263,28 @@ class RecipeFields(QScrollArea):
     def _arrange(self) -> None:
         """Put labels above their fields where both beside one another have no room."""
         narrow = self.viewport().width() < _NARROW * self.fontMetrics().horizontalAdvance("M")
-        width = max((group.label_width() for group in self._groups.values()), default=0)
+        width = self._label_width()
         for group in self._groups.values():
             group.set_narrow(width, on=narrow)
+
+    def _label_width(self) -> int:
+        """Return the width of the longest label, also of groups that were never open."""
+        built = next(iter(self.findChildren(QLabel)), None)
+        metrics = (built or self).fontMetrics()
+        beside_fields = (one for one in self._shown.values() if one.kind is not FieldKind.FLAG)
+        return max((metrics.horizontalAdvance(_label_of(one)) for one in beside_fields), default=0)
 
     def _restyle(self) -> None:
         for group in self._groups.values():
             group.restyle()
+        self._set_fonts()
+        self._arrange()
+
+    def _set_fonts(self) -> None:
         for widget in self.widgets.values():
             if isinstance(widget, QLineEdit | NameField):
                 widget.setFont(self._theme.mono())
-        self._arrange()
+
+
+def _label_of(one: FormField) -> str:
+    return f"{one.label[:1].upper()}{one.label[1:]}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -90,7 +90,7 @@ class ItemPanel(QWidget):
         self._more.clicked.connect(self._show_columns_menu)
         self._fit.folded.connect(self._columns_folded)
         self._fit.fold()
-        self._empty = EmptyState(theme, Need(f"No {name}"))
+        self._message: EmptyState | None = None  # built when first seen: most tables get rows first
         self._need = Need(f"No {name}")
         self._marked: Mapping[int, str] = {}
         self._exports = Exports(self)
@@ -195,7 +195,6 @@ class ItemPanel(QWidget):
         self._tools.addStretch(1)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._view)
-        self._stack.addWidget(self._empty)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -323,11 +322,24 @@ class ItemPanel(QWidget):
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
         self._count.setText(wrong or many)
         set_role(self._count, "role", "bad" if wrong else "muted")
-        empty = self._is_empty()
-        if empty:
-            nothing = self._any_model.filtered
-            self._empty.show_need(Need(_NO_MATCH) if nothing else self._need)
-        self._stack.setCurrentIndex(1 if empty else 0)
+        self._show_rows_or_need()
+
+    def _show_rows_or_need(self) -> None:
+        """Show the rows, or without any what would fill the panel."""
+        if not self._is_empty():
+            self._stack.setCurrentWidget(self._view)
+        elif self._message is not None or self.isVisible():
+            if self._message is None:
+                self._message = EmptyState(self._theme)
+                self._stack.addWidget(self._message)
+            self._message.show_need(Need(_NO_MATCH) if self._any_model.filtered else self._need)
+            self._stack.setCurrentWidget(self._message)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._message is None:
+            self._show_rows_or_need()
 
     def _shown_count(self) -> int:
         raise NotImplementedError

@@ -103,7 +103,7 @@ class _Collector:
 
 
 def synthetic(
-    events: int, *, runs: int = 10, operators: int = 200, shared_names: bool = False
+    events: int, *, runs: int = 10, kernels: Sequence[str] = (), shared_names: bool = False
 ) -> ETDump:
     """Return a trace of many events as a runtime would write it, built without a Python loop.
 
@@ -113,16 +113,16 @@ def synthetic(
     Args:
         events: events in all blocks together
         runs: blocks, all named Execute
-        operators: distinct kernels
+        kernels: names of the kernels that take turns; by default 200 that no program has
         shared_names: write each name once; runtimes write it again for every event
     """
-    kernels = [f"native_call_op_{index}.out" for index in range(operators)]
+    kernels = kernels or [f"native_call_op_{index}.out" for index in range(200)]
     strings: tuple[str, ...] = ("OPERATOR_CALL", "Method::execute", *kernels)
     row = np.arange(events, dtype=np.int64)
     length = -(-events // runs)
     inside = row % length
     instruction = inside // 2
-    name = np.where(inside % 2 == 0, 2 + instruction % operators, 0)
+    name = np.where(inside % 2 == 0, 2 + instruction % len(kernels), 0)
     last = (inside == length - 1) | (row == events - 1)
     name[last] = 1
     start = row // length * length * 1000 + instruction * 2000

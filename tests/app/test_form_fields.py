@@ -128,8 +128,9 @@ def test_dialog_and_panel_have_the_same_fields_and_lists_in_place_of_texts(
     window.show_view("recipe")
     panel = next(host.view for host in window.hosts if isinstance(host.view, RecipeView)).fields
     own = dialog(CompileForm()).fields
+    paths = [one.path for one in all_fields(JOB)]
     names = [
-        [(path, widget.accessibleName(), type(widget)) for path, widget in one.widgets.items()]
+        [(path, one.widgets[path].accessibleName(), type(one.widgets[path])) for path in paths]
         for one in (panel, own)
     ]
     assert names[0] == names[1]
@@ -321,7 +322,7 @@ def test_folder_is_proposed_beside_the_source_and_none_is_used_twice(dialog, tmp
 
 def test_fields_without_meaning_are_off_in_both_forms(fields) -> None:
     form = fields()
-    off = {path for path, widget in form.widgets.items() if not widget.isEnabled()}
+    off = {path for path in form._titles if not form.widgets[path].isEnabled()}
     assert off >= {"source.function", "python", "quantising.calibration", "quantising.nodes"}
     form.show_job(replace(JOB, toolchain=EXECUTORCH))
     assert form.widgets["python"].isEnabled()
@@ -374,6 +375,27 @@ def test_list_field_shows_another_recipe(fields) -> None:
     assert nodes.values == ("a", "b")
     form.show_job(JOB)
     assert nodes.values == ()
+
+
+def test_fields_of_a_closed_group_are_built_when_it_opens(fields, qtbot, theme) -> None:
+    form = fields()
+    closed = {path for path in form._titles if path not in form.widgets}
+    assert "precision.nodes" in closed
+    assert "partitioners" not in closed
+    head = next(one for one in heads_of(form) if one.text().startswith("Precision"))
+    qtbot.mouseClick(head, Qt.MouseButton.LeftButton)
+    built = closed & set(form.widgets)
+    assert built == {path for path in closed if form._titles[path] == "Precision"}
+    assert {form._titles[path] for path in closed - built} == {
+        title for title, group in form._groups.items() if not group.opened
+    }
+    job = replace(JOB, rules=Rules(max_partitions=3))
+    form.show_job(job)  # shown in a group that is closed: there when it opens
+    form.show_problems({"rules.max_partitions": "Too few."}, ask=("rules.max_partitions",))
+    assert form.problem("rules.max_partitions") == "Too few."
+    assert form.widgets["rules.max_partitions"].value() == 3
+    form.show_job(JOB)
+    assert form.widgets["rules.max_partitions"].value() == 0
 
 
 @pytest.mark.slow

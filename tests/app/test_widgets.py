@@ -116,7 +116,9 @@ def test_table_filter_bad_expression_is_said_and_rows_stay(table, qtbot):
 
 def test_table_filter_without_match_says_so(table):
     table.set_filter_text("zzz")
-    assert "No row matches the filter" in [one.text() for one in table._empty.findChildren(QLabel)]
+    assert table._message is not None
+    labels = table._message.findChildren(QLabel)
+    assert "No row matches the filter" in [one.text() for one in labels]
     table.set_filter_text("")
     assert grid(table).isVisible()
 
@@ -233,7 +235,21 @@ def test_table_of_nothing_shows_what_it_needs(table):
     table.set_need(Need("No trace", "Open an ETDump."))
     table.show_table(Table())
     assert not grid(table).isVisible()
-    assert table._empty.accessibleName() == "No trace. Open an ETDump."
+    assert table._message is not None
+    assert table._message.accessibleName() == "No trace. Open an ETDump."
+
+
+def test_table_says_what_it_needs_as_soon_as_it_is_seen(qtbot, theme):
+    view = TableView(theme, "operators")
+    qtbot.addWidget(view)
+    view.set_need(Need("No trace", "Open an ETDump."))
+    assert view._message is None  # nobody looks: a message costs milliseconds to build
+    view.show()
+    assert view._message is not None
+    assert view._message.isVisible()
+    assert view._message.accessibleName() == "No trace. Open an ETDump."
+    view.set_need(Need("No record"))
+    assert view._message.accessibleName() == "No record."
 
 
 def test_table_plain_has_no_headings(qtbot, theme):

@@ -26,11 +26,12 @@ def million_events(folder: Path, *, runs: int) -> Path:
 
 def large_session(folder: Path) -> tuple[Path, Path]:
     """Return a program of 50,000 operators one after another, and a trace of five runs of it."""
-    model, trace = folder / "chain_50000.pte", folder / "chain_50000.etdp"
+    model, trace = folder / "chain_50000.pte", folder / "chain_50000_runs.etdp"
     if not model.exists():
         model.write_bytes(chain_session(50_000).files[0].data)
     if not trace.exists():
-        trace.write_bytes(etdump.encode(synthetic(500_005, runs=5)))
+        kernels = ("native_call_relu.out", "native_call_sin.out")
+        trace.write_bytes(etdump.encode(synthetic(500_005, runs=5, kernels=kernels)))
     return model, trace
 
 

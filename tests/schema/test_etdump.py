@@ -29,6 +29,8 @@ from schema.flatbuf.writer import write_root
 from tests.conftest import DATA
 from tests.schema.etdump_samples import DUMPS, every_value, small_dump
 
+KERNELS = tuple(f"native_call_op_{index}.out" for index in range(11))
+
 pytestmark = pytest.mark.slow
 
 TRACES = sorted(DATA.rglob("run.etdp"))
@@ -371,7 +373,7 @@ def test_decode_of_allocators_without_events_is_not_taken_for_0_1() -> None:
 
 @pytest.mark.parametrize("shared_names", [True, False])
 def test_synthetic_trace_of_many_events_survives_writing(shared_names: bool) -> None:
-    made = synthetic(20_003, runs=7, operators=11, shared_names=shared_names)
+    made = synthetic(20_003, runs=7, kernels=KERNELS, shared_names=shared_names)
     read = etdump.decode(etdump.encode(made))
     assert read == made
     assert read.issues == ()

@@ -260,7 +260,8 @@ def test_million_runs_that_share_one_event_vector_are_refused() -> None:
 
 
 def test_names_that_overlap_a_million_times_are_refused() -> None:
-    made = synthetic(50_000, runs=1, operators=3, shared_names=False)
+    kernels = [f"native_call_op_{index}.out" for index in range(3)]
+    made = synthetic(50_000, runs=1, kernels=kernels, shared_names=False)
     raw = bytearray(etdump.encode(made))
     # Every byte of a long run of 0x00000100 words is the length of a name that fits the file.
     at = raw.index(b"native_call_op_0.out") - 4

@@ -100,7 +100,7 @@ def test_events_are_grouped_as_runtimes_log_them() -> None:
 
 
 def test_profile_events_of_a_file_written_upwards_come_in_order_of_time() -> None:
-    made = synthetic(500, runs=3, operators=4)
+    made = synthetic(500, runs=3, kernels=("a.out", "b.out", "c.out", "d.out"))
     found = etdump.decode(without_blocks(etdump.encode(made)))
     assert found.run_data == made.run_data
 
