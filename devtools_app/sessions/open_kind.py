@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from devtools_app.state.state import State
@@ -15,13 +16,16 @@ class Opens(Enum):
     NOTHING = auto()  # there are none
     WORKSPACE = auto()  # its sessions come in addition to those that are open
     SWEEP = auto()  # the results of a sweep
-    VALUES = auto()  # values of nodes, which join the session shown
+    PERHAPS_VALUES = auto()  # text; if it holds values of nodes, they join the session shown
     SESSIONS = auto()  # one session or more
 
 
 def opens_as(paths: tuple[str, ...], state: State) -> Opens:
-    """Return what files and folders become when they are opened together now."""
-    from inspector.files.node_data import is_node_data
+    """Return what files and folders become when they are opened together now.
+
+    Only first bytes are read, so that the GUI thread may ask; `hold_values` decides the rest.
+    """
+    from inspector.files.node_data import begins_like_node_data
 
     if not paths:
         return Opens.NOTHING
@@ -29,6 +33,22 @@ def opens_as(paths: tuple[str, ...], state: State) -> Opens:
         return Opens.WORKSPACE
     if len(paths) == 1 and sweep_path(paths[0]):
         return Opens.SWEEP
-    if state.open_session and all(map(is_node_data, paths)):
-        return Opens.VALUES
+    if state.open_session and all(map(begins_like_node_data, paths)):
+        return Opens.PERHAPS_VALUES
     return Opens.SESSIONS
+
+
+def hold_values(paths: tuple[str, ...], check: Callable[[], None]) -> bool:
+    """Return whether all files hold values of nodes; for a thread, since they are read whole.
+
+    Args:
+        paths: the files
+        check: called before each file; may raise to stop
+    """
+    from inspector.files.node_data import is_node_data
+
+    for path in paths:
+        check()
+        if not is_node_data(path):
+            return False
+    return True

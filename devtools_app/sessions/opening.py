@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Signal
 
 from devtools_app.jobs.latest import Cancelled, Latest, Token
+from devtools_app.sessions.open_kind import hold_values
 from schema.errors import FormatError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class OpenTarget:
         keep_view: whether the view in front stays there
         behind: whether the session in front stays there
         several: whether the files may be those of more than one session
+        if_values: what is read instead if all files hold values of nodes, else None
     """
 
     paths: tuple[str, ...]
@@ -65,6 +67,7 @@ class OpenTarget:
     keep_view: bool = False
     behind: bool = False
     several: bool = False
+    if_values: OpenTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class Opener(QObject):
         self, targets: tuple[OpenTarget, ...], options: Callable[[], SessionOptions], token: Token
     ) -> tuple[Loaded, ...]:
         read = options()
-        sessions = (one for target in targets for one in _sessions_of(target))
+        sessions = (one for target in targets for one in _sessions_of(target, token))
         return tuple(self._one(one, read, token) for one in sessions)
 
     def _one(self, target: OpenTarget, options: SessionOptions, token: Token) -> Loaded:
@@ -192,8 +195,11 @@ class Opener(QObject):
         self.loaded.emit((Loaded(target, (), None, sentence),))
 
 
-def _sessions_of(target: OpenTarget) -> tuple[OpenTarget, ...]:
+def _sessions_of(target: OpenTarget, token: Token) -> tuple[OpenTarget, ...]:
     """Return a target for each session of its files."""
+    beside = target.if_values
+    if beside is not None and hold_values(target.paths, token.check):
+        return (beside,)
     if not target.several:
         return (target,)
     from inspector.files.session_groups import split_sessions

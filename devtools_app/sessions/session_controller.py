@@ -188,11 +188,10 @@ class SessionController(QObject):
             case Opens.SWEEP:
                 path = os.path.abspath(sweep_path(paths[0]))
                 self._store.update(sweep=path, view="sweep")
-            case Opens.VALUES:
-                self.open_beside(paths)
-            case Opens.SESSIONS:
+            case Opens.PERHAPS_VALUES | Opens.SESSIONS as kind:
                 files = tuple(os.path.abspath(path) for path in paths)
-                self._start((OpenTarget(files, pair=pair, several=True),))
+                beside = self._beside(files) if kind is Opens.PERHAPS_VALUES else None
+                self._start((OpenTarget(files, pair=pair, several=True, if_values=beside),))
 
     def open_result(self, paths: tuple[str, ...], *, behind: bool = False) -> None:
         """Open the files of a job or a variant as one session; the view in front stays.
@@ -206,12 +205,18 @@ class SessionController(QObject):
 
     def open_beside(self, paths: tuple[str, ...]) -> None:
         """Read the session shown again, with more files."""
+        target = self._beside(tuple(os.path.abspath(path) for path in paths))
+        if target is None:
+            self.open(paths)
+        else:
+            self._start((target,))
+
+    def _beside(self, files: tuple[str, ...]) -> OpenTarget | None:
+        """Return the session shown with more files, None without a session."""
         one = self._store.state.open_session
         if one is None:
-            self.open(paths)
-            return
-        more = tuple(os.path.abspath(path) for path in paths)
-        self._start((OpenTarget(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
+            return None
+        return OpenTarget(tuple(dict.fromkeys((*one.paths, *files))), one.id)
 
     def read_with(self, paths: tuple[str, ...], session: str) -> None:
         """Read a session again, from these files."""

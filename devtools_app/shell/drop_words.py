@@ -22,11 +22,13 @@ class DropWords:
         title: what happens to it
         text: one sentence more
         paths: files and folders that would be opened; empty if the data is refused
+        perhaps_values: whether only reading the files shows what they are
     """
 
     title: str
     text: str
     paths: tuple[str, ...] = ()
+    perhaps_values: bool = False
 
 
 def drop_words(data: QMimeData, state: State) -> DropWords:
@@ -34,7 +36,7 @@ def drop_words(data: QMimeData, state: State) -> DropWords:
     paths = dropped_files(data)
     if paths:
         readable = any(os.path.isfile(path) or os.path.isdir(path) for path in paths)
-        return _opened(paths, state) if readable else _unreadable(paths)
+        return opening_words(paths, state) if readable else _unreadable(paths)
     if data.hasUrls():
         return DropWords(
             "An address cannot be opened", "Download the file and drop it from a folder."
@@ -55,24 +57,35 @@ def _unreadable(paths: tuple[str, ...]) -> DropWords:
     return DropWords(f"{_named(paths)} {why}", "Nothing is opened.")
 
 
-def _opened(paths: tuple[str, ...], state: State) -> DropWords:
+def opening_words(paths: tuple[str, ...], state: State, *, values: bool | None = None) -> DropWords:
+    """Return what opening files and folders would do.
+
+    Args:
+        paths: of which one exists at least
+        state: of the window
+        values: whether all hold values of nodes; None if that is not known
+    """
     names, shown = _named(paths), state.open_session
     others = f" {len(state.sessions)} open already stay." if state.sessions else ""
     if others and len(state.sessions) == 1:
         others = f" {state.sessions[0].session.name} stays open."
-    match opens_as(paths, state):
+    kind = Opens.SESSIONS if values is False else opens_as(paths, state)
+    match kind:
         case Opens.WORKSPACE:
             words = f"Open the workspace {names}", f"Its sessions open.{others}"
         case Opens.SWEEP:
             words = f"Show the sweep {names}", "Its points open in the Sweep view."
-        case Opens.VALUES if shown is not None:
+        case Opens.PERHAPS_VALUES if shown is not None and values:
             words = f"Add {names} to {shown.session.name}", "Its values colour the graph."
+        case Opens.PERHAPS_VALUES if shown is not None:
+            into = f"Values of nodes colour the graph of {shown.session.name}"
+            words = f"Open {names}", f"{into}, anything else opens as a new session."
         case _ if all(map(os.path.isdir, paths)):
             words = f"Open {names}", f"Each program found there becomes a session.{others}"
         case _:
             together = "They open" if len(paths) > 1 else "It opens"
             words = f"Open {names}", f"{together} as a new session.{others}"
-    return DropWords(*words, paths)
+    return DropWords(*words, paths, values is None and kind is Opens.PERHAPS_VALUES)
 
 
 def _named(paths: tuple[str, ...]) -> str:

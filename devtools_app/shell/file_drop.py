@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
-from devtools_app.shell.drop_words import DropWords, drop_words
+from devtools_app.jobs.latest import Latest
+from devtools_app.sessions.open_kind import hold_values
+from devtools_app.shell.drop_words import DropWords, drop_words, opening_words
 from devtools_app.state.store import Store
 from devtools_app.widgets.drop_cover import DropCover
 
@@ -44,7 +46,13 @@ class Dropping(QObject):
         self._take = take
         self._watched: QWindow | None = None
         self._words: DropWords | None = None  # of what is dragged over the window now
+        self._reading = Latest("reading dragged files", self)
+        self._reading.ready.connect(self._read)
         self.cover = DropCover(theme, window)
+
+    def shut_down(self) -> None:
+        """Stop reading dragged files."""
+        self._reading.close()
 
     def watch(self, window: QWindow | None) -> None:
         """Filter drag and drop events of a window before its widgets."""
@@ -62,9 +70,9 @@ class Dropping(QObject):
             return False
         if event.source() is not None:  # something of the window itself
             return False
-        if kind == QEvent.Type.DragEnter or self._words is None:
-            self._words = drop_words(event.mimeData(), self._store.state)
         words = self._words
+        if kind == QEvent.Type.DragEnter or words is None:
+            words = self._begin(drop_words(event.mimeData(), self._store.state))
         if kind == QEvent.Type.Drop:
             self._end()
         if words.paths:
@@ -87,10 +95,26 @@ class Dropping(QObject):
         below = self._window.childAt(event.position().toPoint())
         return below is not None and below.acceptDrops()
 
+    def _begin(self, words: DropWords) -> DropWords:
+        self._words = words
+        if words.perhaps_values:
+            self._reading.submit(lambda token: hold_values(words.paths, token.check))
+        return words
+
+    def _read(self, values: bool) -> None:
+        """Announce what a drop does, now that the dragged files were read."""
+        if self._words is None:
+            return
+        self._words = opening_words(self._words.paths, self._store.state, values=values)
+        if not self.cover.isHidden():
+            self.cover.hide()
+            self._show(self._words)
+
     def _show(self, words: DropWords) -> None:
         if self.cover.isHidden():
             self.cover.show_words(words.title, words.text, taken=bool(words.paths))
 
     def _end(self) -> None:
+        self._reading.cancel()
         self._words = None
         self.cover.hide()

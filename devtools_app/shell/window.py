@@ -487,5 +487,6 @@ class MainWindow(QMainWindow):
         self.status.shut_down()
         self.fold_bar.shut_down()
         self.commands.shut_down()
+        self._dropping.shut_down()
         self.controller.shut_down()
         super().closeEvent(event)

@@ -88,16 +88,23 @@ def decode_node_data(data: memoryview, file: str = "") -> NodeDataFile:
     return NodeDataFile(kept[:_MOST_SETS], tuple(issues))
 
 
-def is_node_data(path: str) -> bool:
-    """Return whether a file has values of nodes."""
+def begins_like_node_data(path: str) -> bool:
+    """Return whether the first bytes of a file may begin values of nodes; no more is read."""
     try:
         if not Path(path).is_file() or Path(path).stat().st_size > LARGEST:
             return False
         with open(path, "rb") as stream:
-            head = stream.read(_HEAD)
-            if not could_be_node_data(memoryview(head)):
-                return False
-            decode_node_data(memoryview(head + stream.read()), path)
+            return could_be_node_data(memoryview(stream.read(_HEAD)))
+    except OSError:
+        return False
+
+
+def is_node_data(path: str) -> bool:
+    """Return whether a file has values of nodes; one that begins like them is read whole."""
+    if not begins_like_node_data(path):
+        return False
+    try:
+        decode_node_data(memoryview(Path(path).read_bytes()), path)
     except (OSError, FormatError):
         return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication, QLineEdit
 
 from devtools_app.sessions.open_kind import Opens, opens_as
-from devtools_app.shell.drop_words import drop_words
+from devtools_app.shell import file_drop
+from devtools_app.shell.drop_words import drop_words, opening_words
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.state import State
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, open_sample
@@ -134,7 +136,11 @@ def test_each_kind_of_file_is_announced_as_it_opens(opened, tmp_path):
         path.write_bytes(b"")
     for paths, kind, said in [
         ((workspace,), Opens.WORKSPACE, "Open the workspace w.etscope. "),
-        ((values,), Opens.VALUES, f"Add v.json to {name}. "),
+        (
+            (values,),
+            Opens.PERHAPS_VALUES,
+            f"Open v.json. Values of nodes colour the graph of {name}",
+        ),
         ((program,), Opens.SESSIONS, f"Open m.pte. It opens as a new session. {name} stays open."),
         ((tmp_path,), Opens.SESSIONS, "Each program found there becomes a session."),
         (many, Opens.SESSIONS, "Open 5 files. They open as a new session."),
@@ -143,5 +149,82 @@ def test_each_kind_of_file_is_announced_as_it_opens(opened, tmp_path):
         words = drop_words(files(*paths), state)
         assert said in f"{words.title}. {words.text}"
         assert words.paths == tuple(map(str, paths))
+        assert words.perhaps_values is (kind is Opens.PERHAPS_VALUES)
+    read = opening_words((str(values),), state, values=True)
+    assert f"{read.title}. {read.text}".startswith(f"Add v.json to {name}. Its values")
+    read = opening_words((str(values),), state, values=False)
+    assert read.text == f"It opens as a new session. {name} stays open."
     assert opens_as((), state) is Opens.NOTHING
     assert opens_as((str(values),), State()) is Opens.SESSIONS  # no session takes them
+
+
+@pytest.fixture
+def readers(monkeypatch) -> list[str]:
+    """Return the names of the threads that read whole files to tell whether they are values."""
+    from inspector.files import node_data
+
+    threads: list[str] = []
+    decode = node_data.decode_node_data
+
+    def decoded(data: memoryview, file: str = "") -> node_data.NodeDataFile:
+        threads.append(threading.current_thread().name)
+        return decode(data, file)
+
+    monkeypatch.setattr(node_data, "decode_node_data", decoded)
+    return threads
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (VALUES, "Add dragged.json to "),
+        ('{"forward": ["no value"]}', "Open dragged.json. It opens as a new session."),
+    ],
+)
+def test_dragged_values_are_read_in_a_thread_and_then_announced(
+    opened, qtbot, tmp_path, readers, content, said
+):
+    path = tmp_path / "dragged.json"
+    path.write_text(content)
+    cover = opened._dropping.cover
+    assert drag_over(opened, files(path), middle(opened))
+    assert cover.text.startswith("Open dragged.json. Values of nodes colour")
+    qtbot.waitUntil(lambda: cover.text.startswith(said))
+    leave(opened)
+    assert readers
+    assert threading.main_thread().name not in readers
+
+
+@pytest.mark.parametrize(("content", "titles"), [(VALUES, ["dropped"]), ('{"forward": [1]}', [])])
+def test_dropped_values_are_read_in_a_thread(opened, qtbot, tmp_path, readers, content, titles):
+    path = tmp_path / "dropped.json"
+    path.write_text(content)
+    with qtbot.waitSignal(opened.controller.opener.ended):
+        assert send(opened, QDropEvent, files(path), middle(opened))
+        assert not opened.store.state.session.node_data
+    state = opened.store.state
+    assert len(state.sessions) == 1
+    assert [one.title for one in state.session.node_data] == titles
+    assert readers
+    assert threading.main_thread().name not in readers
+
+
+def test_a_drop_does_not_wait_for_the_words(opened, qtbot, tmp_path, monkeypatch):
+    path = tmp_path / "slow.json"
+    path.write_text(VALUES)
+    reading, may_end = threading.Event(), threading.Event()
+
+    def hold_values(paths: tuple[str, ...], check) -> bool:
+        reading.set()
+        may_end.wait(10)
+        check()
+        return True
+
+    monkeypatch.setattr(file_drop, "hold_values", hold_values)
+    assert drag_over(opened, files(path), middle(opened))
+    assert reading.wait(10)
+    with qtbot.waitSignal(opened.controller.opener.ended):
+        assert send(opened, QDropEvent, files(path), middle(opened))
+    may_end.set()
+    assert len(opened.store.state.sessions) == 1
+    assert opened._dropping.cover.isHidden()
