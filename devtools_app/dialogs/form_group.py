@@ -66,7 +66,7 @@ class FormGroup(QWidget):
         self._stops.settle()
 
     def fill(self) -> None:
-        """Build the fields unless they are there: those of a closed group cost a millisecond each."""
+        """Build the fields unless they are there; each takes a millisecond."""
         fill, self._fill = self._fill, None
         if fill is None:
             return

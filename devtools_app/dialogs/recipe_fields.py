@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -84,6 +84,7 @@ class RecipeFields(QScrollArea):
         self._labels: dict[str, QWidget] = {}
         self._groups: dict[str, FormGroup] = {}
         self._titles: dict[str, str] = {}
+        self._unfilled: list[FormGroup] = []
         self._touched: set[str] = set()
         self._problems: Mapping[str, str] = {}
         self.widgets = _Widgets(lambda path: self._group_of(path).fill())
@@ -178,10 +179,20 @@ class RecipeFields(QScrollArea):
             self._groups[section.title] = group
             self._column.addWidget(group)
         self._column.addStretch(1)
-        for group in self._groups.values():
-            if group.opened or self._live:  # Tab goes through all fields of a live form
-                group.fill()
         self._restyle()
+        # all at once would keep the window for 90 ms
+        self._unfilled = [one for one in self._groups.values() if one.opened and not self._live]
+        if self._live:  # Tab goes through all fields
+            for group in self._groups.values():
+                group.fill()
+        else:
+            self._fill_next()
+
+    def _fill_next(self) -> None:
+        """Fill the next open group, and the others between further events."""
+        if self._unfilled:
+            self._unfilled.pop(0).fill()
+            QTimer.singleShot(0, self, self._fill_next)
 
     def _filling(self, section: Section) -> Callable[[], object]:
         """Return what adds the fields of a section to its group."""

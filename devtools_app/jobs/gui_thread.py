@@ -4,44 +4,65 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from shiboken6 import isValid
 
 
+_SLICE_SECONDS = 0.010  # of calls in a row; the user's events come before further ones
+
+
 class GuiThread(QObject):
-    """Makes calls on the thread it was made on; lives as long as the program.
+    """Makes calls on the thread it was made on, in order; lives as long as the program.
 
     A thread that emitted a signal of the object it works for would end the process where that
     object is destroyed meanwhile, as with a dialog that is closed.
     """
 
-    _posted = Signal(object)
+    _posted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self._posted.connect(self._call, Qt.ConnectionType.QueuedConnection)
+        self._posted.connect(self._make_calls, Qt.ConnectionType.QueuedConnection)
         self._lock = threading.RLock()
+        self._calls: deque[tuple[QObject, Callable[[], object]]] = deque()
+        self._scheduled = False
         self._ended = False
         atexit.register(self._end)  # before Qt's own end, during which threads still run
 
     def post(self, owner: QObject, call: Callable[..., object], *values: object) -> None:
         """Make a call from the event loop, unless its owner is destroyed until then."""
         with self._lock:
-            if not self._ended:
-                self._posted.emit((owner, partial(call, *values)))
+            if self._ended:
+                return
+            self._calls.append((owner, partial(call, *values)))
+            if not self._scheduled:
+                self._scheduled = True
+                self._posted.emit()
 
     def _end(self) -> None:
         with self._lock:
             self._ended = True
 
-    @Slot(object)
-    def _call(self, posted: tuple[QObject, Callable[[], object]]) -> None:
-        owner, call = posted
-        if isValid(owner):
-            call()
+    @Slot()
+    def _make_calls(self) -> None:
+        end = time.perf_counter() + _SLICE_SECONDS
+        try:
+            while self._calls:
+                owner, call = self._calls.popleft()
+                if isValid(owner):
+                    call()
+                if time.perf_counter() > end:
+                    break
+        finally:  # also after a call that failed
+            with self._lock:
+                self._scheduled = bool(self._calls)
+            if self._scheduled:
+                QTimer.singleShot(0, self, self._make_calls)
 
 
 @cache

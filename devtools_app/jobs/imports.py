@@ -8,6 +8,7 @@ if a thread defines classes of widgets just then.
 from __future__ import annotations
 
 import importlib
+import linecache
 import logging
 import sys
 import threading
@@ -114,7 +115,8 @@ class Imports(QObject):
             if self._queue:
                 return self._queue.popleft()
             self._thread = None
-            return None
+        linecache.clearcache()  # Qt for Python has read the source of each module: 10 MiB
+        return None
 
     def _run(self) -> None:
         while not QAccessible.isActive():

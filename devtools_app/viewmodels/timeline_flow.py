@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,22 @@ Floats = NDArray[np.float64]
 _MOST = 24  # arrows of one event in each direction
 
 
+class _Steps:
+    """The instructions that touch each value: two columns, where lists take eight times as much."""
+
+    def __init__(self, touched: Iterable[Sequence[int]]) -> None:
+        of_steps = list(touched)
+        values = np.fromiter(chain.from_iterable(of_steps), np.int64)
+        order = np.argsort(values, kind="stable")
+        self._values = values[order]
+        self._steps = np.repeat(np.arange(len(of_steps)), [len(one) for one in of_steps])[order]
+
+    def of(self, value: int) -> Ints:
+        """Return the instructions that touch a value, in order."""
+        first, end = np.searchsorted(self._values, [value, value + 1])
+        return self._steps[first:end]
+
+
 class DataFlow:
     """Writers and readers of each value, by instruction.
 
@@ -24,13 +40,8 @@ class DataFlow:
 
     def __init__(self, operands: Sequence[Operands]) -> None:
         self._operands = operands
-        self._writers: dict[int, list[int]] = {}
-        self._readers: dict[int, list[int]] = {}
-        for step, touched in enumerate(operands):
-            for value in touched.writes:
-                self._writers.setdefault(value, []).append(step)
-            for value in touched.reads:
-                self._readers.setdefault(value, []).append(step)
+        self._writers = _Steps(one.writes for one in operands)
+        self._readers = _Steps(one.reads for one in operands)
 
     def producers(self, step: int) -> tuple[int, ...]:
         """Return the instructions that last wrote what an instruction reads."""
@@ -38,25 +49,22 @@ class DataFlow:
             return ()
         found: dict[int, None] = {}
         for value in self._operands[step].reads:
-            writers = self._writers.get(value, [])
-            place = bisect_left(writers, step) - 1
-            if place >= 0:
-                found[writers[place]] = None
+            writers = self._writers.of(value)
+            before = writers[: writers.searchsorted(step)]
+            if len(before):
+                found[int(before[-1])] = None
         return tuple(found)
 
     def consumers(self, step: int) -> tuple[int, ...]:
         """Return the instructions that read what an instruction wrote, until it is overwritten."""
         if not 0 <= step < len(self._operands):
             return ()
-        found: dict[int, None] = {}
+        found: set[int] = set()
         for value in self._operands[step].writes:
-            writers, readers = self._writers.get(value, []), self._readers.get(value, [])
-            after = bisect_right(writers, step)
-            last = writers[after] if after < len(writers) else len(self._operands)
-            for reader in readers[bisect_right(readers, step) :]:
-                if reader > last:
-                    break
-                found[reader] = None
+            writers, readers = self._writers.of(value), self._readers.of(value)
+            later = writers[writers.searchsorted(step, "right") :]
+            last = int(later[0]) if len(later) else len(self._operands)
+            found.update(readers[(readers > step) & (readers <= last)].tolist())
         return tuple(sorted(found))
 
 

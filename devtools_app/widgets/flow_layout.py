@@ -16,10 +16,20 @@ class FlowLayout(QLayout):
         self._items: list[QLayoutItem] = []
         self._space = space
         self._line_space = line_space
+        # a page asks for them dozens of times before it is laid out
+        self._heights: dict[int, int] = {}
+        self._hint = self._least = QSize()
+
+    @override
+    def invalidate(self) -> None:
+        self._heights.clear()
+        self._hint = self._least = QSize()
+        super().invalidate()
 
     @override
     def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)
+        self.invalidate()
 
     @override
     def count(self) -> int:
@@ -31,7 +41,10 @@ class FlowLayout(QLayout):
 
     @override
     def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
+        if not 0 <= index < len(self._items):
+            return None
+        self.invalidate()
+        return self._items.pop(index)
 
     @override
     def expandingDirections(self) -> Qt.Orientation:
@@ -43,7 +56,9 @@ class FlowLayout(QLayout):
 
     @override
     def heightForWidth(self, width: int) -> int:
-        return self._place(QRect(0, 0, width, 0), move=False)
+        if width not in self._heights:
+            self._heights[width] = self._place(QRect(0, 0, width, 0), move=False)
+        return self._heights[width]
 
     @override
     def setGeometry(self, rect: QRect) -> None:
@@ -52,16 +67,20 @@ class FlowLayout(QLayout):
 
     @override
     def sizeHint(self) -> QSize:
-        sizes = [item.sizeHint() for item in self._live()]
-        width = sum(size.width() for size in sizes) + self._space * max(0, len(sizes) - 1)
-        return QSize(width, max((size.height() for size in sizes), default=0))
+        if not self._hint.isValid():
+            sizes = [item.sizeHint() for item in self._live()]
+            width = sum(size.width() for size in sizes) + self._space * max(0, len(sizes) - 1)
+            self._hint = QSize(width, max((size.height() for size in sizes), default=0))
+        return self._hint
 
     @override
     def minimumSize(self) -> QSize:
-        found = QSize(0, 0)
-        for item in self._live():
-            found = found.expandedTo(item.minimumSize())
-        return found
+        if not self._least.isValid():
+            found = QSize(0, 0)
+            for item in self._live():
+                found = found.expandedTo(item.minimumSize())
+            self._least = found
+        return self._least
 
     def _live(self) -> list[QLayoutItem]:
         """Return the items without those of a page that is being taken down."""

@@ -31,10 +31,6 @@ class LinkButton(QPushButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     @override
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    @override
     def heightForWidth(self, width: int) -> int:
         box = QRect(0, 0, max(20, width), _TALLEST)
         return self.fontMetrics().boundingRect(box, self._flags(width), self._shown()).height()

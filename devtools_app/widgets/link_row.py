@@ -67,15 +67,6 @@ class LinkRow(QAbstractButton):
         return label
 
     @override
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    @override
-    def heightForWidth(self, width: int) -> int:
-        layout = self.layout()
-        return layout.heightForWidth(width) if layout is not None else 0
-
-    @override
     def sizeHint(self) -> QSize:
         return QSize(200, self.heightForWidth(max(200, self.width())))
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
+from PySide6.QtCore import QObject, QTimer
+
+from devtools_app.jobs.gui_thread import gui_thread
 
 # In a process of its own, since what is looked for ends it: where threads emitted signals of what
 # dies, each of four such processes ended within a second, by the fast switch of threads.
@@ -58,3 +62,32 @@ def test_a_thread_may_end_while_its_owner_dies() -> None:
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert "has been deleted" not in ended.stderr  # nor does a thread post to what is destroyed
     assert ended.stdout.strip() == "0"  # who is gone hears of nothing
+
+
+@pytest.mark.gui
+def test_events_come_between_calls_that_take_long(qtbot) -> None:
+    order: list[str] = []
+    owner = QObject()
+
+    def slow(name: str) -> None:
+        time.sleep(0.02)
+        order.append(name)
+
+    for name in ("one", "two"):
+        gui_thread().post(owner, slow, name)
+    for name in ("three", "four"):
+        gui_thread().post(owner, order.append, name)
+    QTimer.singleShot(0, owner, lambda: order.append("event"))
+    qtbot.waitUntil(lambda: len(order) == 5)
+    assert order.index("event") < order.index("two")
+    assert [one for one in order if one != "event"] == ["one", "two", "three", "four"]
+
+
+@pytest.mark.gui
+def test_call_that_fails_holds_up_no_other(qtbot) -> None:
+    owner, made = QObject(), []
+    with qtbot.captureExceptions() as failed:
+        gui_thread().post(owner, lambda: 1 / 0)
+        gui_thread().post(owner, made.append, 1)
+        qtbot.waitUntil(lambda: made == [1])
+    assert [kind for kind, *_ in failed] == [ZeroDivisionError]
