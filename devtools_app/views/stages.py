@@ -58,7 +58,7 @@ class StagesPane(Pane):
         both.addWidget(self.stages)
         both.addWidget(self.nodes)
         both.setChildrenCollapsible(False)
-        both.setSizes([430, 800])
+        both.setSizes([312, 918])
         both.setStretchFactor(1, 1)  # the nodes have the longer names
         self.set_content(both)
         self.stages.row_chosen.connect(self._step_chosen)

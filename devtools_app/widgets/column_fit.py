@@ -9,6 +9,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
 from typing_extensions import override
 
+from inspector.tables.table import Table
+
 _ROOMY = 2.3
 _HEADING_PAD = 22  # of the style sheet at both sides, and what Qt leaves beside the label
 
@@ -22,7 +24,8 @@ class ColumnWidth:
         usual: preferred width
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
-        is_empty: whether all cells are empty; where others are cut, it is hidden
+        is_empty: whether no cell has a value; where others are cut, it is hidden
+        is_bar: whether its cells are whole at the minimum, and only their bars grow
         roomy: minimum useful width where that is a smaller part of the view, 0 for none
 
     Units: pixels
@@ -33,6 +36,7 @@ class ColumnWidth:
     most: int
     is_number: bool = False
     is_empty: bool = False
+    is_bar: bool = False
     roomy: int = 0
 
     def within(self, room: int) -> ColumnWidth:
@@ -46,20 +50,33 @@ class ColumnWidth:
         return replace(self, least=least, usual=usual, most=most)
 
 
+def has_no_value(table: Table, index: int) -> bool:
+    """Return whether every cell of a column is empty or missing."""
+    column = table.columns[index]
+    return all(value is None or value != value or not column.text(value) for value in column.values)
+
+
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
     """Return widths that fill the available width as far as possible.
 
-    The widest columns shrink first and the narrowest grow first, so that a short name is whole
-    beside a long sentence. If even the minimum widths exceed it, the first columns fill the width
-    and the others need scrolling.
+    Bars shrink before anything else does. Then the widest columns shrink first and the narrowest
+    grow first, so that a short name is whole beside a long sentence. If even the minimum widths
+    exceed it, the first columns fill the width and the others need scrolling.
     """
     seen = _that_fit(columns, room)
     if seen < len(columns):
         rest = [column.usual for column in columns[seen:]]
         return [*fitted(columns[:seen], room), *rest]
-    usual = [column.usual for column in columns]
-    if sum(usual) > room:
-        return _levelled([(column.least, column.usual) for column in columns], room)
+    over = sum(column.usual for column in columns) - room
+    bars = sum(column.usual - column.least for column in columns if column.is_bar)
+    if 0 < over <= bars:
+        return _levelled(
+            [(one.least if one.is_bar else one.usual, one.usual) for one in columns], room
+        )
+    if over > 0:
+        return _levelled(
+            [(one.least, one.least if one.is_bar else one.usual) for one in columns], room
+        )
     return _levelled([(column.usual, max(column.usual, column.most)) for column in columns], room)
 
 

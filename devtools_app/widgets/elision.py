@@ -37,6 +37,7 @@ _OPERATOR = re.compile(
 )
 # what is added in parentheses; what every name of a node of this dialect begins with
 _ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
+_INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a node in a delegate
 _NODE_PREFIX = "aten_"
 _LEAST_LETTERS = 5  # of a name behind the number of its layer
 _EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
@@ -55,6 +56,10 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
         shown = f"{aside['name']}{_DOTS}"
         fits = metrics.horizontalAdvance(shown) <= room
         return shown if fits else elided(aside["name"], metrics, room)
+    if inside := _INSIDE.fullmatch(text):
+        name = inside["name"]
+        cut = min(room, metrics.horizontalAdvance(name) - 1)  # whole, it would look like all
+        return _with_tail(text, name, metrics, room) or elided(name, metrics, cut)
     if text.startswith(_NODE_PREFIX):
         rest = text.removeprefix(_NODE_PREFIX).removeprefix("_")
         shown = f"{_DOTS}{rest}"

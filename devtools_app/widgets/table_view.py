@@ -20,12 +20,13 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.widgets.badge import sign_width
-from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
+from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth, has_no_value
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 
-_SHAPE = re.compile(r"(?:\w+ )?\[[\w, ]*\]")  # cut off, [1, 3, 32, 32] would look like a vector
+# shapes: cut off, [1, 3, 32, 32] would look like a vector
+_SHAPE = re.compile(r"(?:(?:, )?(?:\w+ )?\[[\w, ]*\])+")
 _LETTERS = 9  # of a name in a short list that is worth a line
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _MOST_BLANK = 4000  # the same of all rows of a column that may be empty
@@ -241,11 +242,15 @@ class TableView(ItemPanel):
         metrics = self._metrics(column)
         return max((metrics.horizontalAdvance(text) for text in texts), default=0)
 
+    def _often(self, column: Column, texts: Iterable[str]) -> int:
+        """Return the width at which three of four cells are whole."""
+        metrics = self._metrics(column)
+        widths = sorted(metrics.horizontalAdvance(text) for text in texts)
+        return widths[(3 * len(widths) - 1) // 4] if widths else 0
+
     def _is_blank(self, index: int) -> bool:
         rows = self.rows.length
-        return 0 < rows <= _MOST_BLANK and not any(
-            self.rows.text(row, index) for row in range(rows)
-        )
+        return 0 < rows <= _MOST_BLANK and has_no_value(self.rows, index)
 
     def _metrics(self, column: Column) -> QFontMetrics:
         mono = column.mono or column.kind in NUMBERS
@@ -262,8 +267,9 @@ class TableView(ItemPanel):
         most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:
             usual = most = max(heading, letter * column.width)
-            return ColumnWidth(min(usual, max(round(_LEAST_SHARE * scale), heading)), usual, most)
-        empty = not any(texts) and self._is_blank(index)
+            least = min(usual, max(round(_LEAST_SHARE * scale), heading))
+            return ColumnWidth(least, usual, most, is_bar=True, is_empty=self._is_blank(index))
+        empty = self._is_blank(index)
         if column.kind is ColumnKind.NUMBER:
             return ColumnWidth(usual, usual, usual, is_number=True, is_empty=empty)
         if column.kind is ColumnKind.BADGE:
@@ -275,9 +281,11 @@ class TableView(ItemPanel):
         least = _LEAST_LONG if column.width >= _LONG else least
         least = round(scale * (least if index else _LEAST_FIRST))
         whole = _LEAST_SHAPE if all(map(_SHAPE.fullmatch, filter(None, texts))) else _SHORT
-        if longest + _PAD <= scale * whole:
-            least = max(least, longest + _PAD)
-            usual = max(usual, least)
+        for shown in (longest, self._often(column, texts) if whole == _LEAST_SHAPE else longest):
+            if shown + _PAD <= scale * whole:
+                least = shown + _PAD
+                usual = max(usual, least)
+                break
         roomy = 0 if index else min(usual, round(_NAME * scale))
         least = min(usual, max(least, heading))
         return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)

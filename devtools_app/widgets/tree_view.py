@@ -13,13 +13,14 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import sign_width
-from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
+from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth, has_no_value
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import SortKey
 from inspector.tables.table import ColumnKind, Table
 from inspector.tables.tree import Tree, TreeOrder, empty_tree
 
 _SAMPLE_ROWS = 200  # widths are measured on a sample: a tree may have a million rows
+_MOST_BLANK = 4000  # rows of a column that may be empty; of more, reading all takes too long
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
 _LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 168, 72, 92, 116
@@ -172,18 +173,21 @@ class TreeView(ItemPanel):
             return ColumnWidth(
                 min(usual, round(_LEAST_NAME * scale), most), usual, max(usual, most)
             )
+        empty = 0 < self.rows.length <= _MOST_BLANK and has_no_value(self.rows, index)
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
             least = min(usual, max(round(_LEAST_SHARE * scale), heading))
-            return ColumnWidth(least, usual, usual)
+            return ColumnWidth(least, usual, usual, is_bar=True, is_empty=empty)
         usual = min(round(_MOST_TEXT * scale), max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
-            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
+            is_number = column.kind is ColumnKind.NUMBER
+            return ColumnWidth(usual, usual, usual, is_number=is_number, is_empty=empty)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = round(scale * (_LEAST_LONG if column.width >= _LONG else _LEAST_TEXT))
         least = longest + _PAD if longest + _PAD <= scale * _SHORT else least
-        return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + _PAD))
+        least = min(usual, max(least, heading))
+        return ColumnWidth(least, usual, max(usual, longest + _PAD), is_empty=empty)
 
     def sort_by(self, column: int, *, descending: bool) -> None:
         """Sort siblings by a column."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from inspector.graph.model_graph import ModelNode
 from inspector.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphNode, GraphValue, NodeKind
 
+_NAME = re.compile(r"[\w:]+(?:\.\w+)+")
+_TYPE = re.compile(r"(\w+)\[")
 _SHORT = {scalar_type(code).name: scalar_type(code).short for code in range(30)}
 
 
@@ -47,6 +51,21 @@ def short_description(description: str) -> str:
     """Return ``f32 [8, 3]`` for ``float32 [8, 3]``."""
     dtype, blank, sizes = description.partition(" ")
     return f"{_SHORT.get(dtype, dtype)}{blank}{sizes}"
+
+
+def short_operators(text: str) -> str:
+    """Return ``conv2d → gelu`` for ``aten.conv2d.default → aten.gelu.default``."""
+    return _NAME.sub(lambda found: operator_title(found[0]).removeprefix("aten."), text)
+
+
+def short_types(text: str) -> str:
+    """Return ``f32 [8, 3], i64 [1]`` for ``float32[8, 3], int64[1]``."""
+    return _TYPE.sub(lambda found: f"{_SHORT.get(found[1], found[1])} [", text)
+
+
+def short_place(text: str) -> str:
+    """Return ``net.py:3`` for ``/home/ada/net.py:3``."""
+    return re.split(r"[/\\]", text)[-1]
 
 
 def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:

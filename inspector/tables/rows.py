@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from inspector.tables.row_order import as_floats
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import (
     Column,
+    Formatter,
     Table,
     Tone,
     Total,
@@ -37,6 +38,7 @@ class RowField:
         mono: names and code, in the mono font
         tone: colour role of a value; shows the string as a badge
         width: preferred width in characters, 0 to measure
+        short: shows a shorter text, whole on hover; None for the text itself
     """
 
     title: str
@@ -46,21 +48,27 @@ class RowField:
     mono: bool = False
     tone: Tone | None = None
     width: int = 0
+    short: Callable[[str], str] | None = None
 
     def column(self, values: Sequence[Any], units: Units = AUTOMATIC) -> Column:
         """Return the column of these values."""
         if self.quantity is None and self.tone is not None:
             return badge_column(self.title, values, tone=self.tone, missing=self.missing or "")
         if self.quantity is None:
-            return text_column(
+            whole = text_column(
                 self.title, values, missing=self.missing or "", mono=self.mono, width=self.width
             )
+            return whole if self.short is None else replace(whole, text=_shortened(self.short))
         more = {} if self.missing is None else {"missing": self.missing}
         if self.quantity is Quantity.SHARE:
             return share_column(self.title, values, total=self.total, **more)
         fixed = {Quantity.TIME: units.time, Quantity.SIZE: units.size}
         unit = fixed.get(self.quantity, "auto")
         return number_column(self.title, values, self.quantity, unit=unit, total=self.total, **more)
+
+
+def _shortened(short: Callable[[str], str]) -> Formatter:
+    return lambda value: "" if value is None else short(str(value))
 
 
 def row_table(

@@ -9,6 +9,7 @@ from inspector.files.session import Session
 from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import StageLog, StageNode, Step, delegated
 from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.graph.node_text import short_operators, short_place, short_types
 from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
@@ -24,14 +25,16 @@ from schema.objects.plural import plural
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4
-_TONES = {"added": "good", "removed": "bad", "replaced": "accent", "delegated": "accent"}
+_NAME = 40  # characters
+_DELEGATED = "delegated"
+_TONES = {"added": "good", "removed": "bad", "replaced": "accent", _DELEGATED: "accent"}
 _NODES = (
     RowField("change", tone=lambda value: _TONES.get(str(value), "")),
-    RowField("before", mono=True),
-    RowField("after", mono=True),
-    RowField("operator"),
-    RowField("value"),
-    RowField("source", mono=True),
+    RowField("before", mono=True, width=_NAME),
+    RowField("after", mono=True, width=_NAME),
+    RowField("value", short=short_types),
+    RowField("operator", width=_NAME, short=short_operators),
+    RowField("source", mono=True, short=short_place),
 )
 
 
@@ -152,10 +155,10 @@ def _cells(
     step = log.steps[number]
     old, new = _by_name(log, step.before), _by_name(log, step.after)
     for row in _rows(step, new, which):
-        first = _first(row, old, new)
-        more = (first.value, first.source) if first else ("", "")
-        names = (_names(row.before), _names(row.after), _operators(row, old, new))
-        yield _key(steps, number, row), (row.what, *names, *more)
+        first = _described(row, old, new)
+        value, source = (first.value, first.source) if first else ("", "")
+        cells = (_names(row.before), _names(row.after), value, _operators(row, old, new), source)
+        yield _key(steps, number, row), (row.what, *cells)
 
 
 def _by_name(log: StageLog, graph: int | None) -> dict[str, StageNode]:
@@ -170,7 +173,7 @@ def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_StepRo
     operators = {name: node.operator for name, node in new.items()}
     for group in change.replaced:
         inside = delegated(group, operators)
-        yield from (_StepRow("delegated" if own else "added", own, calls) for own, calls in inside)
+        yield from (_StepRow(_DELEGATED if own else "added", own, calls) for own, calls in inside)
         if not inside:
             yield _StepRow("replaced", *group)
     yield from (_StepRow("added", (), (name,)) for name in change.added)
@@ -195,9 +198,17 @@ def _operators(row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNod
     return " → ".join(dict.fromkeys(side for side in sides if side))
 
 
-def _first(row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNode]) -> StageNode | None:
-    after = (new[name] for name in row.after if name in new)
-    return next(after, next((old[name] for name in row.before if name in old), None))
+def _described(
+    row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNode]
+) -> StageNode | None:
+    """Return the node whose value and source a row has.
+
+    That is the result, but of a delegated node itself: the call makes the values of many others.
+    """
+    before = [old[name] for name in row.before if name in old]
+    after = [new[name] for name in row.after if name in new]
+    both = [*before, *after] if row.what == _DELEGATED else [*after, *before]
+    return both[0] if both else None
 
 
 def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:

@@ -42,6 +42,7 @@ CUT = 0.6  # of the width of a name
         ("stem_weight_and_more", "more"),
         ("rest of the delegate call", "rest of"),
         ("delegate 0 Conv2d_2 filter in stem.0", " in stem.0"),
+        ("delegate 0 Conv2d_10 filter", "Conv2d_10 fil"),
         ("XNNPACK 12", " 12"),
         ("keyword_spotter_int8.etrecord", "keywo"),
         ("keyword_spotter_int8.etrecord", "….etrecord"),
@@ -214,6 +215,77 @@ def test_a_long_sentence_gives_way_before_a_short_name() -> None:
     widths = fitted((name, number, ColumnWidth(110, sentence, 900)), 600)
     assert widths == [190, 90, 320]
     assert fitted((name, number, ColumnWidth(110, sentence, 900)), 1000) == [190, 90, 720]
+
+
+def test_bars_give_way_before_names_and_no_further_than_their_figures() -> None:
+    name, bar = ColumnWidth(140, 300, 300), ColumnWidth(92, 160, 160, is_bar=True)
+    assert fitted((name, bar), 460) == [300, 160]
+    assert fitted((name, bar), 400) == [300, 100]
+    assert fitted((name, bar), 300) == [208, 92]
+    assert fitted((name, bar), 600) == [300, 160]
+
+
+@pytest.mark.parametrize("kind", [TableView, TreeView])
+def test_a_column_of_missing_figures_gives_way_where_another_is_cut(qtbot, theme, kind) -> None:
+    view = kind(theme, "rates")
+    qtbot.addWidget(view)
+    names = [f"encoder.{number}.attention.projection.weight" for number in range(4)]
+    missing = [float("nan")] * 4
+    columns = (
+        text_column("operator", names),
+        number_column("FLOPs", missing, Quantity.COUNT),
+        share_column("share of limit", missing),
+        text_column("module", names),
+    )
+    table = Table(columns, 4)
+    if isinstance(view, TableView):
+        view.show_table(table)
+    else:
+        view.show_tree(Tree(table, np.full(4, -1)))
+    view.show()
+    inner = view.findChild(QTableView) or view.findChild(QTreeView)
+    for width, hidden in ((1200, False), (520, True)):
+        view.resize(width, 300)
+        assert [inner.isColumnHidden(at) for at in range(4)] == [False, hidden, hidden, False]
+
+
+def test_shapes_are_whole_before_further_columns_are_shown(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "tensors")
+    qtbot.addWidget(table)
+    names = [f"aten_convolution_default_{number}" for number in range(8)]
+    shapes = [f"f32 [1, {number}, 64, 64]" for number in range(10, 17)]
+    several = [*shapes, "f32 [1, 16, 64, 64], f32 [1, 16, 64], f32 [1, 16]"]
+    columns = (
+        text_column("node", names),
+        text_column("value", several, width=14),
+        text_column("source", names),
+    )
+    table.show_table(Table(columns, 8))
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    whole = QFontMetrics(theme.sans()).horizontalAdvance(shapes[0]) + 20
+    seen = set[bool]()
+    for width in range(260, 800, 20):
+        table.resize(width, 300)
+        seen.add(grid.isColumnHidden(2))
+        assert grid.columnWidth(1) >= whole or grid.isColumnHidden(1)
+    assert seen == {True, False}
+
+
+def test_a_column_of_short_words_is_no_wider_than_they_are(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "stages")
+    qtbot.addWidget(table)
+    names = [f"aten_convolution_default_{number}" for number in range(4)]
+    words = ("load", "export", "edge", "emit")
+    table.show_table(Table((text_column("stage", words), text_column("node", names)), 4))
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    table.resize(300, 300)
+    assert grid.columnWidth(0) < QFontMetrics(theme.sans()).horizontalAdvance("export") + 40
+    longest = QFontMetrics(theme.sans()).horizontalAdvance(names[-1])
+    assert grid.columnWidth(1) > longest
 
 
 def test_an_empty_column_gives_way_where_another_is_cut(qtbot, theme: Theme) -> None:

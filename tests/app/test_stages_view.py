@@ -14,12 +14,21 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.views.stages import StagesPane
 from inspector import table
 from inspector.files.load import load_session
-from inspector.files.stage_log import STAGES, StageChange, StageLog, StageNode, Step, changed
+from inspector.files.stage_log import (
+    CALL_DELEGATE,
+    STAGES,
+    StageChange,
+    StageLog,
+    StageNode,
+    Step,
+    changed,
+)
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.stage_steps import (
     ALL,
     CHANGED,
+    Steps,
     node_table,
     rows_of,
     step_summary,
@@ -84,6 +93,30 @@ def test_tables_tell_what_each_stage_did(folder: Path) -> None:
     assert node_table(steps, 3, ALL).length == count + 1
     assert node_table(steps, 2, CHANGED).length == 0
     assert node_table(steps, 4, ALL).length == 0
+
+
+def test_a_delegated_node_has_its_own_value_in_short_words() -> None:
+    conv = StageNode("conv", "aten.conv2d.default", "float32[1, 8, 4, 4]", 1, "/nets/net.py:3")
+    edge = StageNode("edge", "aten.convolution.default", "float32[1, 8, 4, 4]", 1, "/nets/net.py:3")
+    call = StageNode("call", CALL_DELEGATE, "float32[2], int64[3]", 1)
+    lowered = changed((conv,), (edge,), {"edge": ["conv"]})
+    taken = changed((edge,), (call,), {"call": ["edge"]})
+    steps = (
+        Step("export", "forward", 1.0, None, 0, 1),
+        Step("edge", "forward", 1.0, 0, 1, 1, lowered),
+        Step("delegate", "forward", 1.0, 1, 2, 1, taken),
+    )
+    log = StageLog(steps, ((conv,), (edge,), (call,)), "", "")
+    first, second = (node_table(Steps(log, "", {}), number, CHANGED) for number in (1, 2))
+    shown = [[one.text(0, column) for column in range(6)] for one in (first, second)]
+    value = "f32 [1, 8, 4, 4]"
+    assert shown == [
+        ["replaced", "conv", "edge", value, "conv2d → convolution", "net.py:3"],
+        ["delegated", "edge", "call", value, "convolution → call_delegate", "net.py:3"],
+    ]
+    assert first.columns[4].exact(first.columns[4].values[0]) == (
+        "aten.conv2d.default → aten.convolution.default"
+    )
 
 
 def test_nodes_of_all_stages_are_one_table(folder: Path) -> None:

@@ -45,8 +45,14 @@ from tests.app.sessions import DATA, opened
 from tests.app.tables import operators
 
 WIDTHS = st.lists(
-    st.tuples(st.integers(20, 200), st.integers(0, 200), st.integers(0, 300)).map(
-        lambda one: ColumnWidth(one[0], one[0] + one[1], one[0] + one[1] + one[2])
+    st.builds(
+        lambda least, more, rest, bar: ColumnWidth(
+            least, least + more, least + more + (0 if bar else rest), is_bar=bar
+        ),
+        st.integers(20, 200),
+        st.integers(0, 200),
+        st.integers(0, 300),
+        st.booleans(),
     ),
     min_size=1,
     max_size=20,
