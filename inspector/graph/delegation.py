@@ -71,6 +71,19 @@ class DelegateFacts:
         return sum(map(is_compute, self.operators))
 
 
+def stored_bytes(delegates: Iterable[DelegateFacts]) -> int:
+    """Return the bytes of payloads and of the constants that they look up by key.
+
+    A constant that several of them use, such as the weight of an unrolled loop, is stored once.
+    """
+    own, named = 0, dict[str, int]()
+    for one in delegates:
+        own += one.nbytes
+        constants = one.payload.constants if one.payload is not None else ()
+        named |= {item.name: item.nbytes or 0 for item in constants if item.location == "named"}
+    return own + sum(named.values())
+
+
 @dataclass(frozen=True, slots=True)
 class MethodDelegation:
     """Delegation of one method, counted as by the stock tool and by computing nodes.

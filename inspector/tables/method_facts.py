@@ -7,7 +7,7 @@ from collections import Counter
 from inspector.check.session import own_part
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
-from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.graph.delegation import MethodDelegation, analyse_delegation, stored_bytes
 from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.node_text import short_description, value_text
 from inspector.memory.measured import measured_as, measured_memory
@@ -195,9 +195,10 @@ def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[F
     if not entry.num_delegated_subgraphs:
         return [Fact("delegates", "none")]
     backends = Counter(one.backend_id for one in entry.delegates)
-    nbytes: Counter[str] = Counter()
-    for one in entry.delegates:
-        nbytes[one.backend_id] += one.nbytes + one.named_bytes
+    nbytes = {
+        backend: stored_bytes(one for one in entry.delegates if one.backend_id == backend)
+        for backend in backends
+    }
     total = entry.num_delegated_nodes + entry.num_non_delegated_nodes
     facts = [
         Fact(

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inspector.files.session import Session
-from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
+from inspector.graph.delegation import (
+    DelegateFacts,
+    MethodDelegation,
+    analyse_delegation,
+    stored_bytes,
+)
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
 from inspector.join.operator_names import is_compute
@@ -303,10 +308,10 @@ def _counts(built: Partitions) -> list[tuple[str, str, str]]:
     if built.times is not None and built.times.method_ns > 0 and facts.delegates:
         inside = format_share(sum(built.times.delegate_ns.values()) / built.times.method_ns)
         found.append(("time in delegates", inside, f"{inside} of the time is in delegates"))
-    nbytes = sum(one.nbytes + one.named_bytes for one in facts.delegates)
+    nbytes = stored_bytes(facts.delegates)
     if nbytes:
         size = format_bytes(nbytes)
-        found.append(("payloads", size, f"payloads {size}"))
+        found.append(("payloads and constants", size, f"payloads and constants {size}"))
     return found
 
 

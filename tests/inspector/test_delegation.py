@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from inspector.files.load import load_session
-from inspector.graph.delegation import analyse_delegation, summary_text
+from inspector.graph.delegation import analyse_delegation, stored_bytes, summary_text
 from inspector.join.delegate_owner import choose
 from inspector.join.operator_names import is_compute, op_type
+from inspector.tables.method_facts import method_group
+from inspector.tables.selection import AUTOMATIC
 from schema.etrecord import ListedNode
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -49,6 +51,22 @@ def test_program_alone_counts_payload_nodes_and_kernel_calls(folder: Path) -> No
             if one.payload and one.payload.graph
         )
         assert entry.num_delegated_nodes == inside
+
+
+@pytest.mark.parametrize("folder", folders("model.pte"), ids=label)
+def test_constants_that_delegates_share_are_counted_once(folder: Path) -> None:
+    alone = load_session([folder / "model.pte"])
+    stored = sum(file.size for file in alone.files)
+    for entry in analyse_delegation(alone):
+        nbytes = stored_bytes(entry.delegates)
+        assert nbytes <= stored
+        assert nbytes <= sum(one.nbytes + one.named_bytes for one in entry.delegates)
+        twice = stored_bytes([*entry.delegates, *entry.delegates])
+        assert twice - nbytes == sum(one.nbytes for one in entry.delegates)
+        facts = method_group(alone, entry.method, AUTOMATIC).facts
+        hints = [fact.exact for fact in facts if "of payload and named data" in fact.exact]
+        found = sum(int(hint.split(", ")[1].split(" B")[0].replace(",", "")) for hint in hints)
+        assert found == nbytes
 
 
 @pytest.mark.parametrize("folder", folders("model.pte", "model.etrecord"), ids=label)
