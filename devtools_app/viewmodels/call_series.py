@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inspector.files.run_calls import GENERATION
 from inspector.files.run_report import REPORT, is_sequence
 from inspector.files.session import Session
+from inspector.join.links import link_block
 from inspector.join.methods import is_execution
 from inspector.tables.calls import CallReport, read_calls, sequence_report
 from inspector.tables.generation import growth_line, later_calls
@@ -83,11 +84,13 @@ class CallEvents:
         call: its number
         whole: row of the whole call
         rows: of all its events
+        method: that it ran, empty where that is unknown
     """
 
     call: int
     whole: int
     rows: range
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +100,6 @@ class CallContent:
     Attributes:
         sources: title and path of each report that belongs to the session
         source: path of the one shown
-        method: that ran, empty where that is unknown
         headline: in one line
         calls: row per call
         times: row per time
@@ -110,7 +112,6 @@ class CallContent:
 
     sources: tuple[tuple[str, str], ...]
     source: str
-    method: str = ""
     headline: str = ""
     calls: RowOrder | None = None
     times: Table | None = None
@@ -120,9 +121,9 @@ class CallContent:
     events: tuple[CallEvents, ...] = ()
     error: str = ""
 
-    def event_of(self, call: int) -> int | None:
-        """Return the row of the profile that is a call, None without a trace of it."""
-        return next((one.whole for one in self.events if one.call == call), None)
+    def events_of(self, call: int) -> CallEvents | None:
+        """Return the events of a call, None without a trace of it."""
+        return next((one for one in self.events if one.call == call), None)
 
     def call_of(self, row: int) -> int | None:
         """Return the call that a row of the profile belongs to, None if to no call."""
@@ -187,7 +188,6 @@ def _content(
     return CallContent(
         sources,
         str(report.path),
-        str(report.content.get("method", "")),
         _headline(report, traced=bool(events)),
         RowOrder(report.calls_table(units)).prepare(),
         report.times_table(units),
@@ -281,7 +281,8 @@ def _events(session: Session, dump: int) -> tuple[CallEvents, ...]:
         if block.dump == dump and call >= 0 and is_execution(block):
             whole = np.flatnonzero(whole_runs(block))
             at = first + (int(whole[0]) if len(whole) else 0)
-            found.append(CallEvents(call, at, range(first, first + len(block))))
+            method = link_block(session, block).method or block.ran
+            found.append(CallEvents(call, at, range(first, first + len(block)), method))
         first += len(block)
     return tuple(found)
 

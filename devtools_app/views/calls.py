@@ -194,9 +194,9 @@ class CallsPane(PanelActions, Pane):
         """Select the events of a call, which the Timeline then shows."""
         self._mark(call)
         content = self._content
-        row = content.event_of(call) if content is not None and call is not None else None
-        if content is not None and row is not None:
-            selection = Selection(SelectionKind.EVENT, content.method, event=row)
+        found = content.events_of(call) if content is not None and call is not None else None
+        if found is not None:
+            selection = Selection(SelectionKind.EVENT, found.method, event=found.whole)
             self._ask(Select(selection, view))
 
     def _mark(self, call: int | None) -> None:
@@ -215,7 +215,7 @@ class CallsPane(PanelActions, Pane):
             if rows and not self.state_changes.hasFocus():
                 self.state_changes.show_current(keys.key(rows[-1]))  # all of them are in sight
                 self.state_changes.show_current(keys.key(rows[0]))
-        known = content is not None and call is not None and content.event_of(call) is not None
+        known = content is not None and call is not None and content.events_of(call) is not None
         self.show_button.setEnabled(known)
 
     @override

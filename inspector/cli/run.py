@@ -41,7 +41,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
 from inspector.recipes.data_source import EXPECTED, data_source
-from inspector.tables.calls import sequence_speed, sequence_table
+from inspector.tables.calls import methods_of, sequence_speed, sequence_table
 from inspector.tables.runs import (
     described,
     threads_table,
@@ -355,7 +355,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     lines = [
         f"{folder}: {files}, {REPORT}",
         f"Model executed successfully {len(times)} time(s) in {total}:"
-        f" {report['method']}{_threads(report['threads'])}{by}",
+        f" {', '.join(methods_of(report))}{_threads(report['threads'])}{by}",
     ]
     if report.get("thread_sweep"):
         lines.append(threads_text(report))

@@ -52,12 +52,14 @@ class SequenceCall:
         ms: its time
         tokens: that it was given; None for inputs that are not tokens
         state: what it did to each state tensor; empty where that is unknown
+        method: that it ran, empty in reports of older versions: that of the run
     """
 
     call: int
     ms: float
     tokens: int | None = None
     state: tuple[StateChange, ...] = ()
+    method: str = ""
 
     @property
     def changed_bytes(self) -> int:

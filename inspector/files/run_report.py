@@ -72,7 +72,7 @@ class RunReport:
     Units: ms
 
     Attributes:
-        method: that ran
+        method: that ran; in a sequence of several, that of the last call
         run_ms: each run without a trace
         load_ms: loading the program; None if unknown, as of some devices
         init_ms: loading the method, likewise
@@ -112,6 +112,25 @@ class RunReport:
         times = (*self.run_ms, *(time for time in once if time is not None))
         if not all(0 <= time < math.inf for time in times):
             raise ValueError("run_ms, load_ms, init_ms, first_run_ms: expected times from 0")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that ran, in the order of their first runs."""
+        return tuple(dict.fromkeys(one.method or self.method for one in self.calls)) or (
+            self.method,
+        )
+
+    @property
+    def only_method(self) -> str:
+        """Return the method of all runs, empty for a sequence of several."""
+        return self.methods[0] if len(self.methods) == 1 else ""
+
+    def method_of(self, call: int) -> str:
+        """Return the method of a call of a sequence, or of all runs; empty if unknown."""
+        if not self.calls:
+            return self.method
+        found = (one.method or self.method for one in self.calls if one.call == call)
+        return next(found, "")
 
     @property
     def other_runtime(self) -> str:
@@ -193,6 +212,17 @@ def listed_files(folder: Path) -> list[dict[str, str | int]]:
         digest: dict[str, str | int] = {_DIGEST: sha256_of(path)} if is_trace else {}
         found.append({"path": name, "bytes": path.stat().st_size, **digest})
     return found
+
+
+def ran_method(dump: ETDump, call: int) -> str:
+    """Return the method of a block of a trace as the report of the run has it; empty without one.
+
+    Args:
+        dump: the trace
+        call: number of the block, that of a call in the trace of a sequence
+    """
+    report = run_report(dump)
+    return "" if report is None else report.method_of(call)
 
 
 def is_sequence(dump: ETDump) -> bool:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.files.run_report import run_report
+from inspector.files.run_report import ran_method
 from schema.etdump import ETDump, EventKind, EventTable
 from schema.objects.identity_cache import identity_cache
 
@@ -97,15 +97,16 @@ def trace_role(dumps: Dumps, dump: ETDump) -> str:
     return TIMES if is_timed else REPEATED
 
 
-def is_repeated(dumps: Dumps, number: int, events: EventTable) -> bool:
+def is_repeated(dumps: Dumps, number: int, events: EventTable, ran: str) -> bool:
     """Return whether a run of a trace is of a method that an earlier one of several shows.
 
     Args:
         dumps: the traces whose times count
         number: of the trace among them
         events: of the run
+        ran: its method as the report of the trace names it, empty without one
     """
-    run = _run(events, _method(dumps[number]))
+    run = _run(events, ran)
     return run is not None and run in _repeated(dumps)[number]
 
 
@@ -164,16 +165,8 @@ def _without_repeated(dumps: Dumps, preferred: Dumps) -> Dumps:
 @identity_cache
 def _runs(dump: ETDump) -> frozenset[_Run]:
     """Return the different runs of a trace, without those that called nothing."""
-    method = _method(dump)
-    return frozenset(
-        run for part in dump.run_data if (run := _run(part.events, method)) is not None
-    )
-
-
-def _method(dump: ETDump) -> str:
-    """Return the method that the report of a trace names, empty without one."""
-    report = run_report(dump)
-    return report.method if report is not None else ""
+    named = ((part.events, ran_method(dump, part.bundled_input_index)) for part in dump.run_data)
+    return frozenset(run for events, ran in named if (run := _run(events, ran)) is not None)
 
 
 def _run(events: EventTable, method: str) -> _Run | None:

@@ -49,12 +49,17 @@ def match_methods(program: ProgramFile, block: Block) -> tuple[MethodMatch, ...]
 
 
 def block_method(program: ProgramFile | None, block: Block) -> str | None:
-    """Return the method a block ran, None if no method fits, or several fit equally well."""
+    """Return the method a block ran, None if no method fits, or several fit equally well.
+
+    Of methods that fit, it is the one that the report of the run names.
+    """
     if program is None or not is_execution(block):
         return None
     matches = [match for match in match_methods(program, block) if not match.mismatch]
     if not matches:
         return None
+    if block.ran in (match.method for match in matches):
+        return block.ran
     best = [match.method for match in matches if match.matched == matches[0].matched]
     if len(best) > 1:  # the same instructions: events inside their delegates may decide
         best = [

@@ -49,7 +49,7 @@ def measured_memory(session: Session, method: str) -> tuple[MeasuredMemory, ...]
     Of a run on a device there is one phase, of all of the process.
     """
     reports = [one for dump in session.timed_dumps if (one := run_report(dump)) is not None]
-    own = [one for one in reports if one.method == method]
+    own = [one for one in reports if one.only_method == method]
     increases = (one for one in own if any(map(_is_known, one.memory.increase.values())))
     if (report := next(increases, None)) is not None:
         return _phases(report)

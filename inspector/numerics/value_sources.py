@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inspector.files.session import Session
 from inspector.graph.source import user_frame
 from inspector.numerics.join import join_method
+from inspector.numerics.state_names import state_names
 from inspector.numerics.traced import instruction_outputs
 from inspector.profile.join_index import join_index
 from schema.graph import GraphNode
@@ -34,7 +35,8 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
 
     An operator of the user's may become several nodes and instructions of one debug handle. Which
     of them computes a value follows from its operands, as in the numeric gap; where that is not
-    known a value has the name of the only node there is, or none. Inputs are named by position.
+    known a value has the name of the only node there is, or none. Inputs are named by position,
+    state by its buffer.
     """
     program, record = session.program, session.record
     if program is None or record is None or method not in session.methods:
@@ -64,6 +66,8 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
     if recorded is not None and len(recorded.inputs) == len(plan.inputs):
         for name, value in zip(recorded.inputs, plan.inputs, strict=True):
             found[value] = ValueSource(name, "", "")
+    for value, name in state_names(session, method).items():
+        found.setdefault(value, ValueSource(name, "", ""))
     return found
 
 

@@ -245,7 +245,7 @@ def _methods(
     files = [session.timed_dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
     labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
     reports = [run_report(dump) for dump in session.timed_dumps]
-    named = {report.method for report in reports if report is not None}
+    named = {report.only_method for report in reports if report is not None}
     lone = next(iter(named)) if len(groups) == len(named) == 1 else ""  # a report names its method
     found: list[MethodTime] = []
     for (method, _), parts in groups.items():
@@ -264,7 +264,7 @@ def _bare_runs(report: RunReport | None, method: str) -> RunTimes | None:
         report: beside the only trace of the method
         method: that ran
     """
-    if report is None or report.method != method or not report.run_ms:
+    if report is None or report.only_method != method or not report.run_ms:
         return None
     return RunTimes(report.run_ms, (len(report.run_ms),))
 

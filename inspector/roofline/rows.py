@@ -201,9 +201,9 @@ def _at_bounds(session: Session, reports: Sequence[RunReport | None]) -> bool:
     if program is None:
         return False
     for report in reports:
-        if report is None or report.method not in session.methods:
+        if report is None or report.only_method not in session.methods:
             return False
-        plan = program.plan(report.method)
+        plan = program.plan(report.only_method)
         values = [plan.values[index].val for index in plan.inputs]
         bounds = [list(one.sizes) for one in values if isinstance(one, Tensor)]
         if bounds != [list(one.shape) for one in report.inputs if one.kind == "tensor"]:

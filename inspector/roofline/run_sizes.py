@@ -23,7 +23,7 @@ def run_sizes(session: Session, method: str) -> Mapping[str, tuple[int, ...]]:
     if program is None or method not in session.methods:
         return {}
     found = [run_report(dump) for dump in session.timed_dumps]
-    reports = [one for one in found if one is None or one.method == method]
+    reports = [one for one in found if one is None or one.only_method == method]
     if len(reports) != 1 or reports[0] is None:
         return {}
     plan = program.plan(method)

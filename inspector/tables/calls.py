@@ -35,12 +35,16 @@ _PREFILL, _FIRST = "prefill", "first"
 def sequence_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:
     """Return one row per call of a sequence: its inputs, its time, what it did to the state.
 
+    Calls of several methods name theirs.
+
     Units: times in ns, sizes in bytes
     """
     calls: Sequence[Mapping[str, Any]] = report.get("calls") or ()
+    several = len(methods_of(report)) > 1
     rows = [
         (
             one["call"],
+            *([one.get("method")] if several else []),
             ", ".join(map(described, one["inputs"])),
             kind["kind"],
             kind["position"],
@@ -51,6 +55,7 @@ def sequence_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
     ]
     fields = (
         RowField("call", Quantity.PLAIN),
+        *([RowField("method", mono=True)] if several else []),
         RowField("inputs", mono=True),
         RowField("kind"),
         RowField("position", Quantity.PLAIN),
@@ -59,6 +64,13 @@ def sequence_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
         RowField("state used", Quantity.SIZE, missing=""),
     )
     return row_table(fields, rows, "calls", keys=[one["call"] for one in calls], units=units)
+
+
+def methods_of(report: Mapping[str, Any]) -> list[str]:
+    """Return the methods that ran, in the order of their first calls."""
+    own = report.get("method", "")
+    calls: Sequence[Mapping[str, Any]] = report.get("calls") or ()
+    return list(dict.fromkeys(one.get("method") or own for one in calls)) or [own]
 
 
 def _state_bytes(call: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -200,7 +212,7 @@ def memory_calls(session: Session, method: str, units: Units) -> Table:
 def sequence_report(session: Session, method: str) -> RunReport | None:
     """Return the report of the first sequence of a method in a session, None without one."""
     reports = (run_report(dump) for dump in session.timed_dumps if is_sequence(dump))
-    return next((one for one in reports if one is not None and one.method == method), None)
+    return next((one for one in reports if one is not None and method in one.methods), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,7 +83,7 @@ def cost_facts(session: Session, method: str, units: Units) -> tuple[Fact, ...]:
 def _cold_start(session: Session, method: str, units: Units) -> Fact | None:
     """Return how long loading and the first run took; None where no report has them."""
     found = (run_report(dump) for dump in session.timed_dumps)
-    report = next((one for one in found if one is not None and one.method == method), None)
+    report = next((one for one in found if one is not None and one.only_method == method), None)
     if report is None:
         return None
     loads = [time for time in (report.load_ms, report.init_ms) if time is not None]

@@ -8,11 +8,12 @@ values may differ from run to run, and everything is numpy columns (a million ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.files.run_report import ran_method
 from inspector.trace.group_keys import pack, ranks
 from schema.errors import Issue, Severity
 from schema.etdump import DebugValue, ETDump, EventKind, EventTable
@@ -80,6 +81,7 @@ class Block:
         elapsed: its duration, as the stock Inspector reports it
         total: duration over all occurrences in the run
         strings: strings that layout indices refer to
+        ran: method that the report beside the trace names, empty if none does
     """
 
     name: str
@@ -93,6 +95,7 @@ class Block:
     elapsed: Floats
     total: Floats
     strings: tuple[str, ...]
+    ran: str = ""
 
     def __len__(self) -> int:
         return len(self.layout.name)
@@ -180,7 +183,7 @@ def _dump_blocks(dump: ETDump, number: int) -> list[Block]:
         signature = (run.name or "", run.bundled_input_index, signatures[id(layout)])
         groups.setdefault(signature, (layout, []))[1].append((table, layout))
     return [
-        _block(name, index, number, layout, members)
+        replace(_block(name, index, number, layout, members), ran=ran_method(dump, index))
         for (name, index, _), (layout, members) in groups.items()
     ]
 

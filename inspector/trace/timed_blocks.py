@@ -18,5 +18,9 @@ def timed_blocks(dumps: tuple[ETDump, ...]) -> Trace:
     whole = trace_blocks(dumps)
     if len(dumps) < 2:
         return whole
-    kept = (block for block in whole.blocks if not is_repeated(dumps, block.dump, block.runs[0]))
+    kept = (
+        block
+        for block in whole.blocks
+        if not is_repeated(dumps, block.dump, block.runs[0], block.ran)
+    )
     return Trace(tuple(kept), whole.issues)

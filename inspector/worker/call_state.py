@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,27 +21,84 @@ _LARGEST_VALUES = 512 << 20  # bytes of inputs, outputs and state that are writt
 
 
 class CallState:
-    """Observes the state of a method; its copies are made outside of timed calls."""
+    """Observes the state of the methods that are called; copies are made outside of timed calls.
 
-    def __init__(self, program: ProgramFile, method: Method, *, needed: bool) -> None:
-        """Copy the state, unless it is large and the copy is not needed."""
-        plan = program.plan(method.name)
-        found = [(index, method.value(index)) for index in state_values(program, method.name)]
-        held = [(index, one) for index, one in found if isinstance(one, torch.Tensor)]
-        self._tensors = [one for _, one in held]
-        self.tensors = tuple(
+    State that methods share is one tensor. State above a size is not observed: it is copied where
+    the calls are to be made again, and then once.
+
+    Attributes:
+        tensors: the state, in the order in which the methods were loaded
+    """
+
+    def __init__(self, program: ProgramFile, *, needed: bool) -> None:
+        """Take the program; ``needed`` means that the state is put back by ``reset``."""
+        self._program, self._needed = program, needed
+        self._tensors: list[torch.Tensor] = []
+        self._first: list[torch.Tensor] = []
+        self._before: list[torch.Tensor] = []
+        self._places: list[tuple[str, int]] = []  # method and value of each tensor
+        self._names: list[str] = []
+        self._observed = True
+
+    @property
+    def tensors(self) -> tuple[StateTensor, ...]:
+        """Return the state; a name that methods have for memory of their own begins with theirs."""
+        count = Counter(self._names)
+        return tuple(
             StateTensor(
-                value_name(plan, index),
+                name if count[name] == 1 else f"{owner}.{name}",
                 str(one.dtype).removeprefix("torch."),
                 tuple(one.shape),
                 one.nbytes,
             )
-            for index, one in held
+            for name, (owner, _), one in zip(self._names, self._places, self._tensors, strict=True)
         )
-        nbytes = sum(one.bytes for one in self.tensors)
-        small = nbytes <= _LARGEST_STATE
-        self._first = [one.clone() for one in self._tensors] if small or needed else []
-        self._before = [one.clone() for one in self._first] if small else []
+
+    def add(self, method: Method) -> None:
+        """Observe the state of a method that was loaded."""
+        plan = self._program.plan(method.name)
+        known = set(map(_place, self._tensors))
+        for index in state_values(self._program, method.name):
+            value = method.value(index)
+            if not isinstance(value, torch.Tensor) or _place(value) in known:
+                continue
+            self._tensors.append(value)
+            self._names.append(value_name(plan, index))
+            self._places.append((method.name, index))
+        nbytes = sum(one.nbytes for one in self._tensors)
+        self._observed = nbytes <= _LARGEST_STATE
+        new = self._tensors[len(self._first) :] if self._observed or self._needed else []
+        self._first += [one.clone() for one in new]
+        if not self._observed:
+            self._before = []
+        else:
+            self._before += [one.clone() for one in new]
+
+    def name_with(self, naming: Callable[[str], Mapping[int, str]]) -> None:
+        """Name the state that the program does not.
+
+        Args:
+            naming: returns value index -> name of each state tensor of a method
+        """
+        for at, (method, index) in enumerate(self._places):
+            if self._names[at] == f"v{index}":
+                self._names[at] = naming(method).get(index, self._names[at])
+
+    def snapshot(self) -> list[torch.Tensor]:
+        """Return a copy of the state."""
+        return [one.clone() for one in self._tensors]
+
+    def restore(self, held: Sequence[torch.Tensor]) -> None:
+        """Put the state back to a copy; that of methods loaded since is left alone."""
+        for tensor, saved in zip(self._tensors, held, strict=False):
+            tensor.copy_(saved)
+
+    def of_all(self, changes: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
+        """Return the changes of a call with those of state that was loaded behind it: none."""
+        if not self._observed:
+            return ()
+        missing = len(self._tensors) - len(changes)
+        return (*changes, *[StateChange(0, 0, 0.0)] * missing)
 
     def reset(self) -> None:
         """Put the state back to what it was after loading."""
@@ -72,6 +130,10 @@ class CallState:
     def content(self) -> list[dict[str, Any]]:
         """Return the tensors for a report."""
         return [asdict(one) for one in self.tensors]
+
+
+def _place(tensor: torch.Tensor) -> tuple[int, str, tuple[int, ...]]:
+    return tensor.data_ptr(), str(tensor.dtype), tuple(tensor.shape)
 
 
 def _differs(tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,8 @@
 """Samples of a data source in the worker: evaluation, calibration and single runs read them here.
 
 An item is the inputs of a call, or a pair of inputs and targets, or a mapping with ``inputs`` and
-``targets``. Which of them a tuple is follows from the number of inputs of the method.
+``targets``, in a sequence with ``method`` too. Which of them a tuple is follows from the number of
+inputs of the method.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,12 +50,14 @@ class DataSample:
         inputs: flattened tensors and scalars
         targets: anything, as the data source has it
         has_targets: whether there are any
+        method: that the item is for, empty if it names none
     """
 
     index: int
     inputs: list[Any]
     targets: Any = None
     has_targets: bool = False
+    method: str = ""
 
     @property
     def digest(self) -> str:
@@ -94,6 +97,26 @@ class DataSet:
         """
         for index, item in enumerate(self.items):
             yield sample_of(item, inputs, index, self.source.text)
+
+    def samples_of_methods(self, inputs: Callable[[str], int]) -> Iterator[DataSample]:
+        """Yield samples in order, each for the method that it names.
+
+        Args:
+            inputs: returns the number of flattened inputs of a method; given an empty name, that of
+                the method for items that name none
+
+        Raises: ValuesError for an item that has other ones, and for one whose method has no name;
+            AnswerError for a method that ``inputs`` refuses; errors of the user's code
+        """
+        for index, item in enumerate(self.items):
+            place = f"{self.source.text}, sample {index}"
+            method = _method_named(item, place)
+            try:
+                count = inputs(method)
+            except AnswerError as error:
+                raise AnswerError(f"{place}: {error}" if method else str(error)) from error
+            found = sample_of(item, count, index, self.source.text)
+            yield replace(found, method=method)
 
 
 def open_data(
@@ -198,6 +221,21 @@ def sample_of(item: Any, inputs: int, index: int, where: str) -> DataSample:  # 
     flat = list(flat_values(item, place))
     _check_count(len(flat), inputs, place)
     return DataSample(index, flat)
+
+
+def _method_named(item: Any, place: str) -> str:  # noqa: ANN401
+    """Return the method that an item is for, empty if it names none.
+
+    Raises: ValuesError
+    """
+    if not isinstance(item, Mapping) or "method" not in item:
+        return ""
+    given = cast("Mapping[str, Any]", item)
+    if not isinstance(given["method"], str) or not given["method"]:
+        raise ValuesError(f"{place}: method: expected a name, found {given['method']!r}")
+    if "inputs" not in given:
+        raise ValuesError(f"{place}: an item with a method needs inputs as well")
+    return given["method"]
 
 
 def _check_count(found: int, inputs: int, place: str) -> None:

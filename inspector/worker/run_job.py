@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from inspector.files.load import load_session
 from inspector.files.machine import this_machine, usable_cores
 from inspector.files.run_report import listed_files
+from inspector.files.session import Session
 from inspector.jobs.executing import REPORT, RunJob, StepJob
 from inspector.memory.plan import state_values
+from inspector.numerics.state_names import state_names
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.recipes.data_source import GENERATED
 from inspector.trace.run_times import run_times, statistics_json
@@ -53,6 +57,7 @@ class _Measured:
         idle_bytes: resident before loading the program
         loaded_bytes: resident after loading the method
         memory: peak of each phase, see ``MemoryPhases``
+        prepared: methods that are loaded
     """
 
     load_ms: float = 0.0
@@ -62,6 +67,7 @@ class _Measured:
     idle_bytes: int | None = None
     loaded_bytes: int | None = None
     memory: MemoryPhases = field(default_factory=MemoryPhases)
+    prepared: set[str] = field(default_factory=set[str])
 
 
 class _Runner:
@@ -125,9 +131,10 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
     notify = task.notify
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
-    program, method = _loaded(job, recording, measured, notify)
+    program = _loaded_program(job, recording, measured, notify)
     if job.sequence:
-        return _run_sequence(job, task, recording, measured, (program, method))
+        return _run_sequence(job, task, recording, measured, program)
+    method = _loaded_method(job, program, chosen_method(program.file, job.method), measured, notify)
     inputs = inputs_of(job, program, method.name)
     if job.logs_values:
         recording.hold_inputs(inputs)
@@ -192,17 +199,23 @@ def _run_sequence(
     task: Task,
     recording: Recording,
     measured: _Measured,
-    loaded: tuple[Program, Method],
+    program: Program,
 ) -> dict[str, Any]:
     """Run once with each of several inputs; the state goes from one call to the next."""
-    method = loaded[1]
+
+    def load(name: str) -> Method:
+        return _loaded_method(job, program, name, measured, task.notify)
+
+    source, loading = (job.sequence, job.method), (program.file, load)
+    sequence = SequencePass(source, loading, task, keeps_inputs=job.logs_values)
+    sequence.load_first()
     measured.loaded_bytes = resident_bytes()
-    sequence = SequencePass(job.sequence, loaded, task, keeps_inputs=job.logs_values)
-    with timed_stage(task.notify, "run", method.name):
+    with timed_stage(task.notify, "run", sequence.method):
         measured.memory.begin()
         calls = sequence.run(recording.timed)
         measured.memory.end("first_run")
-    outputs = [_own(one) for one in method.get_outputs()]
+    sequence.state.name_with(_names_of(job))
+    outputs, method = sequence.outputs(), load(sequence.method)
     first, *later = (one["ms"] for one in calls)
     measured.first_ms = first
     times, none = tuple(later), ()
@@ -225,13 +238,17 @@ def _run_sequence(
         return _written_with_room(report, task.folder, recording)
 
 
-def _own(value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
-    return value.clone() if isinstance(value, torch.Tensor) else value
+def _names_of(job: RunJob) -> Callable[[str], Mapping[int, str]]:
+    """Return the function that names the state of a method by the record beside the program."""
+
+    @cache
+    def session() -> Session:
+        return load_session([job.program, *filter(None, [job.record])])
+
+    return lambda method: state_names(session(), method)
 
 
-def _loaded(
-    job: RunJob, recording: Recording, measured: _Measured, notify: Say
-) -> tuple[Program, Method]:
+def _loaded_program(job: RunJob, recording: Recording, measured: _Measured, notify: Say) -> Program:
     phases = measured.memory
     with timed_stage(notify, "load"):
         phases.begin()
@@ -241,14 +258,26 @@ def _loaded(
         )
         measured.load_ms = _since(start)
         phases.end("load")
-    name = chosen_method(program.file, job.method)
+    return program
+
+
+def _loaded_method(
+    job: RunJob, program: Program, name: str, measured: _Measured, notify: Say
+) -> Method:
+    """Return a method, loaded once; what loading several took is added up."""
+    if name in measured.prepared:
+        return program.load_method(name)
+    phases = None if measured.prepared else measured.memory  # a later one is loaded between calls
     with timed_stage(notify, "prepare", name):
-        phases.begin()
+        if phases is not None:
+            phases.begin()
         start = time.perf_counter()
         method = program.load_method(name, engine=job.engine, emulate=record_of(job))
-        measured.init_ms = _since(start)
-        phases.end("prepare")
-    return program, method
+        measured.init_ms += _since(start)
+        if phases is not None:
+            phases.end("prepare")
+    measured.prepared.add(name)
+    return method
 
 
 def _passes(

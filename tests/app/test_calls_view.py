@@ -26,6 +26,7 @@ from tests.app.test_access import nameless
 from tests.app.test_generate_view import REPORT
 from tests.app.window_views import host_of, open_sample
 from tests.inspector.cli_runs import run
+from tests.inspector.test_sequence_methods import ORDER, part_folder, run_of
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CALLS = 210  # more than the chooser of the Timeline lists
@@ -243,3 +244,25 @@ def test_reports_are_opened_and_others_are_refused_in_words(
         found = call_content(session, str(path), AUTOMATIC)
         assert found is not None
         assert found.error, text
+
+
+def test_a_call_of_several_methods_is_shown_in_the_timeline_of_its_own(
+    make_window: Any, qtbot: QtBot, tmp_path: Path
+) -> None:
+    program = part_folder(tmp_path / "parts", shares=True, names=True)
+    files = (program / "model.pte", run_of(program) / "run.etdp")
+    content = call_content(load_session(list(map(str, files))), "", AUTOMATIC)
+    assert content is not None
+    assert [one.method for one in content.events] == list(ORDER)
+    window = make_window()
+    pane = shown(window, qtbot, *files)
+    qtbot.waitUntil(lambda: pane.calls.rows.length == len(ORDER))
+    for place in (1, 3):  # of later calls: calls 2 and 4 are of two methods
+        click(pane.plot, place)
+        call = pane.calls.current_key()
+        assert pane.state.selection.method == ORDER[call]
+        QTest.mouseClick(pane.show_button, Qt.MouseButton.LeftButton)
+        other = timeline(pane, qtbot)
+        named = f"call {call}"
+        qtbot.waitUntil(lambda named=named, other=other: other.runs.currentText() == named)
+        window.show_view("calls")

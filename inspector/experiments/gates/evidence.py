@@ -162,9 +162,9 @@ def _size(evidence: Evidence) -> FoundValue:
 def _rss(evidence: Evidence) -> FoundValue:
     """Return the peak of a steady run as increase over the idle worker, as its report has it."""
     peaks = {
-        report.method: report.memory.increase.get("steady_run")
+        report.only_method: report.memory.increase.get("steady_run")
         for report in filter(None, map(run_report, evidence.session.timed_dumps))
-        if evidence.method in ("", report.method)
+        if report.only_method and evidence.method in ("", report.only_method)
     }
     known = {method: peak for method, peak in peaks.items() if peak is not None}
     if not known:

@@ -34,6 +34,7 @@ from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.moved_values import without_moved
 from inspector.numerics.replay.other_inputs import with_other_inputs
 from inspector.numerics.replay.references import MappedReference, reference_graph
+from inspector.numerics.replay.states import MethodStates
 from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, RunGap
 from inspector.numerics.tensors import buffer_of_block, logged_blocks
 from inspector.numerics.traced import instruction_outputs, logged_run
@@ -45,6 +46,7 @@ from schema.errors import FormatError
 from schema.program import ProgramFile
 
 NO_FLOAT = "no float reference"
+ALONE = "its reference has state of its own"
 ONLY_OUTPUTS = (
     "the run recorded nothing between its inputs and its outputs;"
     " etscope run --debug-level intermediate does"
@@ -127,7 +129,8 @@ class _Analysis:
         self._report_progress = report_progress
         self._progress = _Progress(report_progress, 1)
         self._references: dict[str, MappedReference | str] = {}
-        self._state: dict[str, Sides] = {}
+        self._states = MethodStates(session)
+        self._state: dict[str, Sides] = {}  # of the method that is compared
         self._kept = Kept(options.folder, options.keep)
 
     def report(self) -> GapReport:
@@ -241,20 +244,21 @@ class _Analysis:
             notes = [*recorded, reference]
             return RunGap(method, number, run, case, "", "", rows, tuple(notes), call=call)
         inputs = self._inputs(program, method, (case, call), reference, log)
-        before = dict(self._state)
+        self._state = self._states.of(method)
+        before = self._state.copy()
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
         if found.errors and reference.graph.program is None:  # torch's own reader decides
             reference = self._references[method] = self._long_way(reference)
             found = GapComparison(log, self._options.tolerance, self._kept)
-            self._state = dict(before)
+            self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
         notes = [*recorded, *reference.notes, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
             found = GapComparison(log, self._options.tolerance, self._kept)
-            self._state = dict(before)
+            self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
         explain = partial(explained, log, reference, inputs.values, before)
@@ -263,12 +267,13 @@ class _Analysis:
         )
         if inside is not None:
             found = GapComparison(replace(log, inside=inside), self._options.tolerance, self._kept)
-            self._state = dict(before)
+            self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
             rows = found.rows("")
         if not inputs.certain and not reference.is_float:  # whose errors are no other inputs
             rows, more = with_other_inputs(rows, log.join, inputs)
             notes += more
+        notes += self._kept_state(reference, method)
         member = reference.graph.member
         return RunGap(
             method,
@@ -282,6 +287,13 @@ class _Analysis:
             reference.is_float,
             call,
         )
+
+    def _kept_state(self, reference: MappedReference, method: str) -> list[str]:
+        """Keep the state that a run has left; return a note where it may be shared."""
+        self._states.keep(method, self._state)
+        if not reference.graph.graph.buffers or not self._states.unknown(method):
+            return []
+        return [f"state that {method} shares with other methods has no known name: {ALONE}"]
 
     def _log(self, program: ProgramFile, block: Block, run: int, method: str) -> RunLog:
         session = self._session

@@ -1,0 +1,65 @@
+"""The buffers of references between the runs of a trace.
+
+Each method has its own, as its graph names them. Those that the program plans into one place of
+shared memory for several methods are one buffer: prefill writes the cache that decode reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inspector.files.session import Session
+from inspector.memory.lifetimes import Place, planned_place
+from inspector.memory.plan import state_values
+from inspector.numerics.state_names import state_names
+from runtime.emulation.recorded import Sides
+
+_SHARED_FROM = 2  # memory ids from this one on hold state of several methods
+
+
+class MethodStates:
+    """The buffers of all methods, as the last run that has them left them."""
+
+    def __init__(self, session: Session) -> None:
+        """Take the files; nothing has run."""
+        self._session = session
+        self._own: dict[str, dict[str, Sides]] = {}
+        self._shared: dict[Place, Sides] = {}
+
+    def of(self, method: str) -> dict[str, Sides]:
+        """Return the buffers that a run of a method begins with, by name; missing ones are new."""
+        places = self._places(method)
+        shared = {name: self._shared[at] for name, at in places.items() if at in self._shared}
+        return self._own.get(method, {}) | shared
+
+    def keep(self, method: str, state: Mapping[str, Sides]) -> None:
+        """Take the buffers that a run of a method has left."""
+        self._own[method] = dict(state)
+        places = self._places(method)
+        self._shared |= {places[name]: held for name, held in state.items() if name in places}
+
+    def unknown(self, method: str) -> bool:
+        """Return whether it is unknown which buffer of the graph some shared state is."""
+        program = self._session.program
+        if program is None or len(program.plans) < 2:
+            return False
+        named = state_names(self._session, method)
+        return any(
+            index not in named
+            for index in state_values(program, method)
+            if self._place(method, index)
+        )
+
+    def _places(self, method: str) -> dict[str, Place]:
+        """Return name -> place of the state of a method in shared memory."""
+        found: dict[str, Place] = {}
+        for index, name in state_names(self._session, method).items():
+            place = self._place(method, index)
+            if place is not None:
+                found[name] = place
+        return found
+
+    def _place(self, method: str, index: int) -> Place | None:
+        program = self._session.program
+        place = None if program is None else planned_place(program.plan(method).values[index])
+        return place if place is not None and place[0] >= _SHARED_FROM else None
