@@ -12,7 +12,6 @@ from functools import cache, partial
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from shiboken6 import isValid
 
-
 _SLICE_SECONDS = 0.010  # of calls in a row; the user's events come before further ones
 
 

@@ -102,6 +102,8 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     if options.text:
         check_there(options.text)
         text = Path(options.text).read_text("utf-8", "replace")
+    for path in options.libraries:
+        check_there(path)
     if not text:
         raise CommandError("which text? --text FILE, or --prompt TEXT", USAGE)
     job = LlmGapJob(
@@ -116,6 +118,7 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
         engine=options.engine,
         inputs=inputs,
         calls=options.by_node or 0,
+        libraries=tuple(options.libraries),
     )
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)

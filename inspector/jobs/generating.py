@@ -78,6 +78,7 @@ class LlmGapJob:
         engine: for delegates whose backend has several engines
         inputs: folder for the inputs of the first calls, one file a call; empty for none
         calls: whose inputs are written, at most
+        libraries: files that register operators
     """
 
     program: str
@@ -91,6 +92,7 @@ class LlmGapJob:
     engine: str = ENGINES[0]
     inputs: str = ""
     calls: int = 0
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

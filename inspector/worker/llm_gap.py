@@ -16,6 +16,7 @@ from inspector.jobs.generating import GenerateJob, LlmGapJob
 from inspector.worker import executing
 from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.generating import load_runner, with_tokenizer
+from inspector.worker.kernels import with_libraries
 from inspector.worker.tasks import Task
 from runtime.llm.text_runner import TextRunner
 
@@ -26,6 +27,7 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
     Raises: AnswerError, CompileError, ExecutionError, OSError
     """
     torch.set_num_threads(job.threads)
+    with_libraries(job.libraries)
     same = {
         name: getattr(job, name)
         for name in ("program", "tokenizer", "data_files", "threads", "engine")
