@@ -86,7 +86,7 @@ def build_graph(
         data = chosen_data(session, look.overlay[0])
         text |= data_lines(graph, data) if data is not None else {}
         scene = with_sublabels(graph, *look.overlay, text)
-        overlay = graph_overlay(graph, *look.overlay, rows)
+        overlay = graph_overlay(graph, *look.overlay, rows, traced=bool(session.dumps))
         if data is not None:
             overlay = data_overlay(graph, data, overlay.legend)
         if look.overlay[0] == CHANGE:

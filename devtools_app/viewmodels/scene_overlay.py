@@ -28,8 +28,19 @@ def graph_overlay(
     time_unit: str,
     size_unit: str,
     gaps: Mapping[int, Row] = NO_GAPS,
+    *,
+    traced: bool = False,
 ) -> GraphOverlay:
-    """Return the colours for one of OVERLAYS, each node's share of the time beside its own."""
+    """Return the colours for one of OVERLAYS, each node's share of the time beside its own.
+
+    Args:
+        graph: the graph
+        overlay: one of OVERLAYS
+        time_unit: of times, or auto
+        size_unit: of sizes, or auto
+        gaps: numeric gap by node
+        traced: whether a trace is open, although it may have no time of a node
+    """
     legend = _owners(graph)
     if overlay in (GAP, OWN_GAP):
         return gap_overlay(graph, gaps, overlay, legend)
@@ -43,7 +54,8 @@ def graph_overlay(
             legend = (*legend, LegendEntry("bar: share of the method", Swatch.BAR))
         return GraphOverlay("time", graph.times.node_ns / (top or 1.0), None, shares, legend=legend)
     if overlay == "time":
-        missing = LegendEntry("no times: open the ETDump of a run", Swatch.PLAIN)
+        why = "the trace has none of these nodes" if traced else "open the ETDump of a run"
+        missing = LegendEntry(f"no times: {why}", Swatch.PLAIN)
         return GraphOverlay("time", legend=(*legend, missing))
     if overlay == "bytes" and _has(graph.nbytes):
         top = float(np.nanmax(graph.nbytes))

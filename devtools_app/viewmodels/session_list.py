@@ -39,8 +39,13 @@ def session_line(session: Session) -> str:
     others = [kind_label(file.kind) for file in session.files if file is not program]
     for word in dict.fromkeys(others):
         count = others.count(word)
-        parts.append(word if count == 1 else f"{count} × {word}")
+        parts.append(word if count == 1 else _whole(f"{count} × {word}"))
     return " · ".join(parts)
+
+
+def _whole(words: str) -> str:
+    """Return words that a line does not break between."""
+    return words.replace(" ", "\u00a0")
 
 
 def _number(letters: str) -> int:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.jobs.latest import Latest
-from devtools_app.state.requests import Bisect, EditRecipe, Select
+from devtools_app.state.requests import Bisect, ChooseFiles, EditRecipe, Select
 from devtools_app.state.run_form import FILE
 from devtools_app.state.state import OpenSession, State
 from devtools_app.state.variant_places import folder_of, trials_in
@@ -103,7 +103,7 @@ class BisectView(QWidget):
         self.value.setAccessibleName("Bound")
         self.method = ToolbarCombo(context.theme, "method", "Method whose nodes are tried")
         self._title = ElidedLabel()
-        self._title.setAccessibleName("JobProgress of the bisection")
+        self._title.setAccessibleName("Progress of the bisection")
         self._add_buttons()
         self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
@@ -116,6 +116,7 @@ class BisectView(QWidget):
         self.nodes = TableView(context.theme, "nodes to keep off the delegate")
         self.nodes.hide_tools()
         self._empty = EmptyState(context.theme, _EMPTY)
+        self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=True)))
         self._start = EmptyState(context.theme, _NOT_BEGUN)
         self._parts = QStackedWidget()
         self._pages = QStackedWidget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Hashable
 from pathlib import Path
 
@@ -65,11 +66,6 @@ _NO_TENSORS = Need(
     "No run of this session has logged its values. One run that logs all of them is enough; its "
     "files are kept separately, because logging distorts the times.",
     "etscope run model.pte -o run --debug-level intermediate",
-)
-_READY = Need(
-    "Not compared yet",
-    "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
-    "etscope gap model.pte model.etrecord run.etdp run.debug",
 )
 _REFERENCES = [
     ("edge graph", EDGE),
@@ -296,7 +292,7 @@ class GapPane(PanelActions, Pane):
             missing = needs(session) if session is not None else NO_SESSION
             self._begin.setVisible(missing is None)
             self._log.setVisible(missing is _NO_TENSORS)
-            self.show_need(missing or _READY)
+            self.show_need(missing or _ready(session))
         elif found.running:
             self._begin.hide()
             self._log.hide()
@@ -439,6 +435,15 @@ def needs(session: Session) -> Need | None:
     if (missing := _without_program(session)) is not None:
         return missing
     return None if session.dumps and session.debug_buffer is not None else _NO_TENSORS
+
+
+def _ready(session: Session | None) -> Need:
+    paths = [file.path for file in session.files] if session is not None else []
+    return Need(
+        "Not compared yet",
+        "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
+        shlex.join(["etscope", "gap", *paths]),
+    )
 
 
 def _without_program(session: Session) -> Need | None:

@@ -305,7 +305,10 @@ def _needs(session: Session) -> Need | None:
     if session.program is None:
         return _NO_PROGRAM
     why = no_language_model(session.program)
-    return Need("Not a language model", f"{why[:1].upper()}{why[1:]}.", _COMMAND) if why else None
+    if not why:
+        return None
+    title, _, reason = why.partition(": ")
+    return Need(f"{title[:1].upper()}{title[1:]}", f"{reason[:1].upper()}{reason[1:]}.", _COMMAND)
 
 
 SPEC = ViewSpec("generate", "Generate", Area.CENTRE, GenerateView, "play", needs=_needs)

@@ -85,6 +85,8 @@ class Pane(QWidget):
         self.tools, self._right_tools = QHBoxLayout(), QHBoxLayout()
         self._bar_parts.addLayout(self.tools, 1)
         self._bar_parts.addLayout(self._right_tools)
+        end = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        self._bar_parts.setAlignment(self._right_tools, end)  # else they fill a row of their own
         for part in (self._bar_parts, self.tools, self._right_tools):
             part.setSpacing(_TOOL_SPACE)
         self.tools.addWidget(self.note, 1)

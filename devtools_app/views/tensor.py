@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from devtools_app.jobs.computed import Computed
 from devtools_app.jobs.latest import Latest, Token
+from devtools_app.state.requests import ChooseFiles
 from devtools_app.state.state import OpenSession, State
 from devtools_app.viewmodels.selected_tensors import selected_tensors
 from devtools_app.viewmodels.tensor_look import (
@@ -74,6 +75,10 @@ class TensorPane(PanelActions, Pane):
         self.others = ToolbarCombo(context.theme, "less", "Tensor to compare with")
         self.shown = ToolbarCombo(context.theme, "show", "Image or table of values")
         self.shown.show_choices([("image", _IMAGE), ("values", _VALUES)], _IMAGE)
+        self._open = self.empty.add_button(
+            "Open files…", lambda: self._ask(ChooseFiles(beside=True))
+        )
+        self._open.hide()
         self._content: _TensorList | None = None
         self._selection: Selection | None = None
         self._session: OpenSession | None = None
@@ -164,6 +169,7 @@ class TensorPane(PanelActions, Pane):
             return
         before, self._content = self._content, result
         if not result.sources and not self.state.tensor.startswith(KEPT):
+            self._open.show()
             self.show_need(_NOTHING)
             return
         if before is None or before.sources is not result.sources:

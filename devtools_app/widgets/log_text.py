@@ -15,6 +15,8 @@ from devtools_app.viewmodels.log_lines import LEVELS, LogFilter, LogLine
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
+_EMPTY = "No messages yet. Warnings, errors and what jobs print appear here."
+_LEFT_OUT = "No message matches the search, the level and the job."
 KEPT_LINES = 2000  # a module that warns endlessly must not fill the memory
 _HELP = "Words must all occur in a line; /conv|gelu/ is a regular expression."
 
@@ -77,6 +79,7 @@ class LogText(QWidget):
         for line in added:
             if self._matches(line):
                 self._append(line)
+        self._explain()
 
     def show_job(self, job: str) -> None:
         """Show only the lines of a job, or of any."""
@@ -111,6 +114,11 @@ class LogText(QWidget):
         for line in self._lines:
             if self._matches(line):
                 self._append(line)
+        self._explain()
+
+    def _explain(self) -> None:
+        """Word why no line is shown."""
+        self.text.setPlaceholderText(_LEFT_OUT if self._lines else _EMPTY)
 
     def _append(self, line: LogLine) -> None:
         palette = self._theme.palette

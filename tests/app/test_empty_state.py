@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import combinations
 
 import pytest
@@ -10,7 +11,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
+from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.empty_state import EmptyState, Need
+from schema import etdump
+from schema.etdump.build import synthetic
 from tests.app.window_views import open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -80,6 +84,7 @@ def test_what_can_be_done_comes_before_the_code_and_has_the_keyboard(make_window
         ("compare", "Open files…"),
         ("stages", "Compile…"),
         ("recipe", "Open files…"),
+        ("bisect", "Open files…"),
     ],
 )
 def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, data, name, label):
@@ -93,6 +98,34 @@ def test_a_view_that_a_file_would_fill_offers_to_open_it(make_window, qtbot, dat
         return isinstance(focus, QPushButton) and focus.text() == label
 
     qtbot.waitUntil(offered, timeout=20_000)
+
+
+def test_a_trace_without_values_offers_to_open_those(make_window, qtbot, tmp_path):
+    trace = tmp_path / "run.etdp"
+    trace.write_bytes(etdump.encode(synthetic(100, runs=2)))
+    window = make_window()
+    open_sample(window, qtbot, (str(trace),))
+    window.activateWindow()
+    window.show_view("tensor")
+
+    def offered() -> bool:
+        focus = QApplication.focusWidget()
+        return isinstance(focus, QPushButton) and focus.text() == "Open files…"
+
+    qtbot.waitUntil(offered, timeout=20_000)
+
+
+def test_command_of_the_gap_names_the_files_that_are_open(make_window, qtbot, data):
+    window = make_window()
+    folder = data / "corpus/v1.5.1/convnet_portable"
+    names = ("model.pte", "model.etrecord", "run.etdp", "run.debug")
+    files = [str(folder / name) for name in names if (folder / name).exists()]
+    assert len(files) == len(names)
+    open_sample(window, qtbot, tuple(files))
+    window.show_view("gap")
+    pane = next(host.view for host in window.hosts if host.spec.name == "gap")
+    code = pane.empty.findChild(CommandText)
+    qtbot.waitUntil(lambda: code.toPlainText() == shlex.join(["etscope", "gap", *files]))
 
 
 def test_first_button_that_is_offered_is_the_prominent_one(qtbot, theme):

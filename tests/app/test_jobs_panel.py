@@ -183,6 +183,19 @@ def test_long_lines_of_a_log_are_wrapped(qtbot, theme) -> None:
     assert log.shown.split() == [*words.split(), path]  # copied as the lines that they are
 
 
+def test_empty_log_says_what_appears_in_it_and_a_filtered_one_why_it_is_empty(qtbot, theme) -> None:
+    log = LogText(theme, "log")
+    qtbot.addWidget(log)
+    assert log.text.placeholderText().startswith("No messages yet")
+    log.add([LogLine(logging.INFO, "partition of the graph")])
+    assert log.shown
+    qtbot.keyClicks(log.box, "nowhere")
+    qtbot.waitUntil(lambda: not log.shown)
+    assert log.text.placeholderText().startswith("No message matches")
+    log.show_lines([])
+    assert log.text.placeholderText().startswith("No messages yet")
+
+
 def test_log_is_searched_and_filtered_by_level_and_job(qtbot, theme, tmp_path: Path) -> None:
     jobs, store = WindowJobs(), LogStore()
     jobs.history.logged.connect(store.add_job)

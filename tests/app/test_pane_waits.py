@@ -6,7 +6,14 @@ import threading
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QProgressBar, QPushButton, QStatusBar, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QStatusBar,
+    QWidget,
+)
 
 from devtools_app.state.state import State
 from devtools_app.state.transitions import add_session
@@ -153,3 +160,31 @@ def test_keys_pressed_while_a_view_computes_use_no_tool(qtbot):
     pane.gate.set()
     bench.settle()
     assert QApplication.focusWidget() is drawing
+
+
+@pytest.mark.parametrize("width", [900, 420])
+def test_tools_in_a_row_of_their_own_are_as_wide_as_beside_others(qtbot, width):
+    bench = Bench(qtbot, _Held)
+    pane = bench.pane
+    pane.gate.set()
+    bench.open(opened("corpus/v1.5.1/mm_portable"))
+    for name in ("data set", "metric"):
+        field = QLineEdit(placeholderText=name)
+        field.setMinimumWidth(180)
+        pane.add_tool(field)
+    start = QPushButton("Evaluate")
+    pane.add_tool(start, right=True)
+    place = QWidget()  # a window of its own would be no narrower than one row
+    qtbot.addWidget(place)
+    pane.setParent(place)
+    pane.show()
+    place.show()
+    QApplication.processEvents()
+    pane.resize(width, 300)
+    QApplication.processEvents()
+    right = start.mapTo(pane, start.rect().topRight()).x()
+    own_row = start.y() > pane.findChild(QLineEdit).y()
+    pane.setParent(None)  # the bench closes it
+    assert start.width() == start.sizeHint().width()
+    assert width - right < 20
+    assert own_row is (width == 420)

@@ -90,7 +90,10 @@ def test_overlay_by_time_without_trace_says_so() -> None:
     assert made is not None
     found = graph_overlay(made, "time", "auto", "auto")
     assert found.values is None
-    assert any("ETDump" in entry.label for entry in found.legend)
+    assert any("open the ETDump" in entry.label for entry in found.legend)
+    found = graph_overlay(made, "time", "auto", "auto", traced=True)
+    assert any("the trace has none of these nodes" in entry.label for entry in found.legend)
+    assert not any("open the" in entry.label for entry in found.legend)
 
 
 def test_scene_owners_tell_delegated_from_not_delegated() -> None:
