@@ -85,6 +85,7 @@ class _Preserved(msgspec.Struct):
 
 class _Prepared(msgspec.Struct):
     name: str
+    spec: _Spec | None = None
 
 
 _Entries = dict[str, tuple[int, int, tuple[int, list[int], list[int]] | None]]
@@ -122,7 +123,7 @@ def partitioner_of(python: str, asked: NamedObject) -> PartitionerElsewhere:
     number = next(_numbers)
     given = {"name": asked.name, "options": dict(asked.options)}
     found = _ask(python, _Prepared, do="prepare", number=number, partitioner=given)
-    return PartitionerElsewhere(python, number, found.name)
+    return PartitionerElsewhere(python, number, found.name, found.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +165,16 @@ class PartitionerElsewhere(Partitioner):
         python: the interpreter
         number: of the partitioner there
         name: of its class
+        spec: its backend and settings, None if it tells them by tag only
     """
 
-    def __init__(self, python: str, number: int, name: str) -> None:
+    def __init__(self, python: str, number: int, name: str, spec: _Spec | None = None) -> None:
         super().__init__()
         self.verdict_name = name
         self._python = python
         self._number = number
+        # what rules of the user go by: a backend of integers is not left a part of a region
+        self.delegation_spec = None if spec is None else self._described(spec)
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
         """Return the operators that it wants preserved, and a filter of their nodes."""

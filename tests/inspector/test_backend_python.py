@@ -12,11 +12,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 
 from compiler import export, to_edge
 from compiler.named import NamedObject
+from compiler.partition.reasons import operator_of
+from compiler.partition.rules import PartitionRules
+from compiler.partition.steered import SteeredPartitioner
+from compiler.quantize.program import quantize_program
 from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.source import Source
 from inspector.toolchain.backend_cards import backend_card
@@ -41,6 +46,7 @@ from tests.tools.forked import run_stock
 pytestmark = pytest.mark.slow
 NETS = Path(__file__).parents[1] / "data" / "backends" / "nets.py"
 HELLO = {"type": "hello"}
+ASKED = NamedObject("vendor")
 VERSIONS = {"type": "versions", "executorch": "1.5.1"}
 
 
@@ -134,6 +140,68 @@ def test_unknown_partitioner_of_an_interpreter_is_one_sentence(tmp_path: Path) -
         compiled(tmp_path / "out", job)
 
 
+_PREPARED = """
+import json, sys
+from inspector.toolchain.stock import handing
+for number, name in enumerate(sys.argv[1:]):
+    asked = {"number": number, "partitioner": {"name": name, "options": {}}}
+    spec = handing.prepare(asked, lambda *_, **__: None)["spec"]
+    print(json.dumps(spec and spec["backend"]))
+"""
+
+
+@pytest.mark.interop
+def test_partitioner_tells_its_backend_before_it_has_seen_a_program() -> None:
+    done = run_stock(["-c", _PREPARED, "coreml", "vulkan", "webgpu"])
+    told = [json.loads(line) for line in done.stdout.splitlines()[-3:]]
+    assert told == ["CoreMLBackend", "VulkanBackend", None]  # that of WebGPU tells it by tag only
+
+
+@pytest.mark.parametrize("backend", ["EthosUBackend", "TOSABackend", "OpenvinoBackend"])
+@pytest.mark.parametrize(
+    ("denied", "with_it"),
+    [
+        ("aten.relu.default", {"aten_addmm_default", "aten_permute_copy_default"}),
+        ("aten.addmm.default", {"aten_relu_default", "aten_permute_copy_default"}),
+        ("aten.sin.default", set[str]()),
+    ],
+)
+def test_what_is_quantized_together_is_asked_there_to_stay_out(
+    backend: str, denied: str, with_it: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules of a backend of integers are those of regions, wherever its partitioner runs."""
+    spec = {"backend": backend, "settings": [], "together": False}
+    vetoed: list[list[str]] = []
+
+    def answered(_python: str, kind: Any, **asked: Any) -> Any:
+        calls: list[tuple[str, Any]] = []
+        if asked["do"] == "partition":
+            calls = [*backend_python._calls(program.graph_module)]
+            vetoed.append(asked["vetoed"])
+        told: dict[str, Any] = {
+            "prepare": {"name": "P", "spec": spec},
+            "partition": {
+                "nodes": [(path, operator_of(node), None) for path, node in calls],
+                "data": [], "specs": {}, "reasons": {},
+            },
+        }  # fmt: skip
+        return msgspec.convert(told[asked["do"]], kind)
+
+    monkeypatch.setattr(backend_python, "_ask", answered)
+    layers = torch.nn.Linear(4, 4), torch.nn.ReLU()
+    net, inputs = torch.nn.Sequential(*layers).eval(), (torch.ones(2, 4),)
+    quantized = quantize_program(export(net, inputs), "static", [inputs])
+    program = to_edge(quantized).exported_program()
+    rules = PartitionRules(deny_ops=(denied,))
+    SteeredPartitioner(partitioner_of("python", ASKED), rules).partition(program)
+    names = {one for one in vetoed[0] if operator_of_name(program, one) != denied}
+    assert names == (with_it if backend != "OpenvinoBackend" else set())
+
+
+def operator_of_name(program: Any, name: str) -> str:
+    return next(operator_of(one) for one in program.graph.nodes if one.name == name)
+
+
 _TABLES = """
 import pathlib, runpy, sys
 home = runpy.run_path(sys.argv[1], run_name="served")
@@ -187,9 +255,6 @@ def test_calls_in_place_are_preserved_as_the_filter_says(
     asked = {"number": 1, "program": tmp_path / "net.pt2"}
     found = handing.preserve(asked, quiet)
     assert sorted(found["refused"]) == [(f"aten::{name}", "default") for name in sorted(refused)]
-
-
-ASKED = NamedObject("vendor")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")

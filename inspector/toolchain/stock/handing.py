@@ -40,13 +40,15 @@ class _Kept:
 
 
 def prepare(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
-    """Create a partitioner; return its class."""
+    """Create a partitioner; return its class, and its backend and settings if it tells them."""
     redirect_logs(notify)
     part("exir")
     part_or_none("kernels.quantized")  # registers the operators of quantized programs
     partitioner = make(asked["partitioner"])
     _Kept.made[int(asked["number"])] = partitioner
-    return {"name": type(partitioner).__name__}
+    spec = getattr(partitioner, "delegation_spec", None)
+    told = None if spec is None else _spec(spec)
+    return {"name": type(partitioner).__name__, "spec": told}
 
 
 def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
