@@ -32,7 +32,11 @@ COLUMNS = (
     *("rules", "quantized"),
 )
 # how a backend is named for quantized programs
-_OF_INTEGERS = {"coreml": "coreml:target=iOS17", "tosa": "tosa:spec=TOSA-1.0+INT"}
+_OF_INTEGERS = {
+    "coreml": "coreml:target=iOS17",
+    "tosa": "tosa:spec=TOSA-1.0+INT",
+    "vgf": "vgf:spec=TOSA-1.0+INT",
+}
 _INTEGERS_ALONE = ("ethos-u", "cortex-m", "nxp")  # a float model is quantized for them
 _NOT_COMPILED = "not compiled"
 _SUMS = ("delegate overhead", "unattributed", "cost of tracing")

@@ -165,7 +165,7 @@ class PartitionerElsewhere(Partitioner):
         python: the interpreter
         number: of the partitioner there
         name: of its class
-        spec: its backend and settings, None if it tells them by tag only
+        spec: its backend and settings, None where only tags have them
     """
 
     def __init__(self, python: str, number: int, name: str, spec: _Spec | None = None) -> None:

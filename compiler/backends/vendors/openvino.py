@@ -13,6 +13,8 @@ from compiler.backends.vendors.options import Creator, VendorOptions
 from compiler.backends.vendors.package import backend_part, spec
 
 _DEVICES = ("CPU", "GPU", "NPU", "AUTO")
+_FOLDED = "compressed_weight_updated_constant"  # NNCF's name of a weight as integers
+_SCALE, _SHIFT = torch.ops.aten.mul.Tensor, torch.ops.aten.sub.Tensor
 
 
 def _devices() -> tuple[str, ...]:
@@ -57,7 +59,7 @@ class _Nncf:
             calls: arguments to calibrate with
         """
         home = backend_part("openvino.quantizer")
-        return home.quantize_model(
+        quantized = home.quantize_model(
             captured,
             _Calls(calls),
             mode=self.mode,
@@ -65,6 +67,47 @@ class _Nncf:
             fast_bias_correction=None,
             fold_quantize=True,  # the front end converts stored integers only
         )
+        give_real_weights(quantized)
+        return quantized
+
+
+def give_real_weights(module: torch.fx.GraphModule) -> None:
+    """Let every reader of a weight that was folded to integers read its real value.
+
+    NNCF computes that value for the reader that it quantized; other readers of the same weight, as
+    the steps of a recurrent layer, it leaves with the stored integers.
+
+    Args:
+        module: as NNCF returns it; changed
+    """
+    for weight in [*module.graph.nodes]:
+        if weight.op != "get_attr" or _FOLDED not in str(weight.target):
+            continue
+        scalings = [user for user in weight.users if _is_by_constants(user, _SCALE)]
+        others = [user for user in weight.users if user not in scalings]
+        if len(scalings) != 1 or not others:
+            continue
+        steps = [*scalings, *(one for one in scalings[0].users if _is_by_constants(one, _SHIFT))]
+        place = weight  # the first reader may come before the value was computed
+        for one in [*_constants(steps), *steps]:
+            place.append(one)
+            place = one
+        for user in others:
+            user.replace_input_with(weight, steps[-1])
+    module.recompile()
+
+
+def _is_by_constants(node: torch.fx.Node, target: object) -> bool:
+    """Return whether a node is a call of an operator whose second argument is a constant."""
+    other = node.args[1] if len(node.args) > 1 else None
+    constant = isinstance(other, (int, float)) or getattr(other, "op", "") == "get_attr"
+    return node.target is target and constant
+
+
+def _constants(steps: Sequence[torch.fx.Node]) -> list[torch.fx.Node]:
+    """Return the constants that steps read beside the value of the step before."""
+    read = [one for step in steps for one in step.all_input_nodes[1:]]
+    return [one for one in dict.fromkeys(read) if one.op == "get_attr"]
 
 
 def _recurrent(operators: Iterable[Any]) -> Iterator[Any]:

@@ -40,7 +40,7 @@ class _Kept:
 
 
 def prepare(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
-    """Create a partitioner; return its class, and its backend and settings if it tells them."""
+    """Create a partitioner; return its class, and its backend and settings where it has them."""
     redirect_logs(notify)
     part("exir")
     part_or_none("kernels.quantized")  # registers the operators of quantized programs
