@@ -106,7 +106,7 @@ def command(*words: str | Path) -> tuple[int, str, str]:
 
 def without_folders(text: str) -> str:
     """Return a sentence without the folders of this machine."""
-    return re.sub(r"(?<!\S)/(?:[^\s/]+/)+", "", text)
+    return re.sub(r"(?<![^\s('\"])/(?:[^\s/]+/)+", "", text)
 
 
 def cells_of(row: Row, seconds: int = 0) -> Iterator[tuple[str, str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.fx.passes.infra.pass_manager import PassManager
 from typing_extensions import override
 
 from compiler import export, to_edge_transform_and_lower
@@ -219,3 +220,31 @@ def test_long_error_of_cplusplus_code_keeps_its_cause() -> None:
     assert len(found) < 640
     plain = exporter.sentence_of(ValueError("wrong:\none\ntwo\nthree\nfour"))
     assert plain == "ValueError: wrong: one two three"
+
+
+class _Wrapping:
+    """A pass that runs others by a pass manager, as vendors do."""
+
+    def __init__(self, inner: Callable[[Any], Any]) -> None:
+        self._inner = inner
+
+    def __call__(self, module: Any) -> Any:
+        return PassManager(passes=[self._inner])(module)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_error_of_a_pass_is_its_own_not_that_of_the_pass_manager(depth: int) -> None:
+    def failing(_module: Any) -> Any:
+        raise RuntimeError("Must set persistent_buffer when creating a new buffer.")
+
+    run: Callable[[Any], Any] = failing
+    for _ in range(depth):
+        run = _Wrapping(run)
+    module = torch.fx.symbolic_trace(torch.nn.ReLU())
+    with pytest.raises(Exception, match="An error occurred when running") as caught:
+        run(module)
+    told = exporter.sentence_of(caught.value)
+    assert told == "RuntimeError: Must set persistent_buffer when creating a new buffer."
+    assert "An error occurred" in exporter.failure(caught.value)["details"]
+    alone = RuntimeError("An error occurred when running the 'x' pass")
+    assert exporter.sentence_of(alone) == f"RuntimeError: {alone}"

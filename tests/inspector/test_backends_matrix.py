@@ -10,7 +10,7 @@ import pytest
 from inspector.toolchain.backend_cards import backend_card, backend_cards
 from schema.vendors.needs import VendorNeed
 from tests import backends_cells
-from tests.backends_cells import Row, cells_of
+from tests.backends_cells import Row, cells_of, without_folders
 from tests.backends_matrix import (
     COLUMNS,
     NAMES,
@@ -75,3 +75,8 @@ def test_cell_that_takes_too_long_is_a_sentence_and_the_next_ones_run(
     found = dict(cells_of(Row(card, "int8", tmp_path), seconds=1))
     assert found["own"] == found["stock"] == "longer than the bound of 1 s"
     assert (found["open"], found["quantized"]) == ("yes", "the model is quantized")
+
+
+@pytest.mark.parametrize("before", ["", "see ", "node x (", "'", '"'])
+def test_folders_of_the_machine_are_left_out_of_cells(before: str) -> None:
+    assert without_folders(f"{before}/home/me/net.py:3, 1/2") == f"{before}net.py:3, 1/2"

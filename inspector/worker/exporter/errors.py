@@ -29,6 +29,7 @@ _SAID = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
 _NAMED = re.compile(r"\((?P<file>[^():\s][^():]*):(?P<line>\d+)\)")
 # suffix of a violation in the verifier's message
 _NODE = re.compile(r"node \S+ \([^()]*\)$|node \S+$")
+_IN_A_PASS = "An error occurred when running the '"  # of torch and of executorch
 _VIOLATIONS = "SpecViolationError"  # each of its lines is one
 _DATA_DEPENDENT = "GuardOnDataDependentSymNode"
 _ONLY_A_RUN_KNOWS = (
@@ -74,7 +75,11 @@ def _text_of(error: BaseException) -> str:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as one line: its type, unless it is one of ours, and its message."""
+    """Return an error as one line: its type, unless it is one of ours, and its message.
+
+    Of one that a pass manager raised for a pass, that is its cause: the message lists passes only.
+    """
+    error = _raised_inside(error)
     if isinstance(error, SystemExit):
         return f"the code called sys.exit({'' if error.code is None else error.code!r})"
     lines = [line.strip() for line in _text_of(error).splitlines() if line.strip()]
@@ -93,6 +98,14 @@ def sentence_of(error: BaseException) -> str:
     if (ours or name == _VIOLATIONS) and text:
         return text
     return f"{name}: {text}" if text else name
+
+
+def _raised_inside(error: BaseException) -> BaseException:
+    """Return what a pass raised, of the error that a pass manager raised from it."""
+    for one in _chain(error):
+        if one.__cause__ is None or not _text_of(one).startswith(_IN_A_PASS):
+            return one
+    return error
 
 
 def _shortened(text: str) -> str:
