@@ -30,6 +30,7 @@ from inspector.worker.executing import failure as failure
 from inspector.worker.exporter import FORWARD, AnswerError, Say, member_of, timed_stage
 from inspector.worker.inputs import chosen_method
 from inspector.worker.kernels import with_libraries
+from inspector.worker.missing_data import missing_data_named
 from inspector.worker.run_job import record_of
 from inspector.worker.source_program import ProgramRunner, own, source_program
 from inspector.worker.tasks import Task
@@ -92,7 +93,8 @@ class _Variant:
 
     def _load(self, job: RunJob) -> None:
         set_backend_options(job.backend_options)
-        method = self._program.load_method(self.name, engine=job.engine, emulate=record_of(job))
+        with missing_data_named(job.program, job.data_files):
+            method = self._program.load_method(self.name, engine=job.engine, emulate=record_of(job))
         held = [method.value(index) for index in state_values(self._program.file, self.name)]
         self._state = [(one, one.clone()) for one in held if isinstance(one, torch.Tensor)]
         self._method = method

@@ -16,6 +16,7 @@ from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.inputs import flat_values
 from inspector.worker.kernels import with_libraries
 from inspector.worker.llm_tokenizer import recipe_tokenizer
+from inspector.worker.missing_data import missing_data_named
 from inspector.worker.tasks import Task
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.generation import CallTime, GenerationConfig, GenerationStats
@@ -127,7 +128,8 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
         runner = kind(job.program, tokenizer, job.data_files, job.engine)
     except TokenizerError as error:
         raise AnswerError(str(error)) from error
-    with timed_stage(task.notify, "load"):
+    data = missing_data_named(job.program, job.data_files)
+    with timed_stage(task.notify, "load"), data:
         runner.load()
     size = runner.facts.get("get_vocab_size")
     if not job.tokenizer and size not in (None, _BYTES):

@@ -30,6 +30,7 @@ from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.index_inputs import remedy_of_random
 from inspector.worker.inputs import chosen_method, described, printed
+from inspector.worker.missing_data import missing_data_named
 from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
@@ -123,7 +124,8 @@ def run_into(job: RunJob, task: Task) -> dict[str, Any]:
         torch.set_num_threads(job.threads)
     chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
     recording = Recording(task.folder, job, chosen)
-    with closing(recording), located_errors(job.record):
+    data = missing_data_named(job.program, job.data_files)
+    with closing(recording), located_errors(job.record), data:
         return _run(job, task, recording)
 
 

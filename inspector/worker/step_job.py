@@ -21,6 +21,7 @@ from inspector.worker.inputs import (
     described,
     read_values,
 )
+from inspector.worker.missing_data import missing_data_named
 from inspector.worker.run_job import record_of
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
 from runtime.delegates.stepping import InnerNode
@@ -42,7 +43,7 @@ def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
-    with located_errors(job.record):
+    with located_errors(job.record), missing_data_named(job.program, job.data_files):
         return _step_through(job, folder, notify)
 
 

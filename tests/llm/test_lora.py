@@ -31,7 +31,8 @@ FAMILIES: dict[str, tuple[LlmConfig, tuple[str, ...]]] = {
 }
 
 
-def _halves(chosen: LlmConfig, names: tuple[str, ...], seed: int = 1) -> Halves:
+def halves_of(chosen: LlmConfig, names: tuple[str, ...], seed: int = 1) -> Halves:
+    """Return random halves of an adapter of the layers whose paths end with a name."""
     draw = torch.Generator().manual_seed(seed)
     module = build_model(chosen).module
     return {
@@ -44,7 +45,9 @@ def _halves(chosen: LlmConfig, names: tuple[str, ...], seed: int = 1) -> Halves:
     }
 
 
-def _adapter(folder: Path, halves: Halves, prefix: str = "base_model.model.", **more: Any) -> str:
+def written_adapter(
+    folder: Path, halves: Halves, prefix: str = "base_model.model.", **more: Any
+) -> str:
     """Write an adapter as Hugging Face's package for adapters does."""
     folder.mkdir(parents=True)
     weights: dict[str, torch.Tensor] = {}
@@ -63,7 +66,7 @@ def _with(chosen: LlmConfig, adapter: str, **files: str) -> LlmConfig:
     return replace(chosen, base=base, export=replace(chosen.export, **files))
 
 
-def _merged(chosen: LlmConfig, halves: Halves, factor: float = ALPHA / RANK) -> torch.nn.Module:
+def merged(chosen: LlmConfig, halves: Halves, factor: float = ALPHA / RANK) -> torch.nn.Module:
     """Return the model without an adapter, whose weights contain it."""
     plain = config_of({"export": LENGTHS})
     base = replace(chosen.base, lora_config=None)
@@ -88,14 +91,14 @@ def test_tokens_are_those_of_the_merged_model(tmp_path: Path, name: str, delegat
     if delegated:
         backend = replace(plain.backend, xnnpack=replace(plain.backend.xnnpack, enabled=True))
         plain = replace(plain, backend=backend)
-    halves = _halves(plain, names)
+    halves = halves_of(plain, names)
     prefix = "" if name == "nano" else "base_model.model."
     files = {"foundation_weights_file": "foundation.ptd", "lora_weights_file": "adapter"}
-    chosen = _with(plain, _adapter(tmp_path / "adapter", halves, prefix), **files)
+    chosen = _with(plain, written_adapter(tmp_path / "adapter", halves, prefix), **files)
     program = export_llm(chosen)
     program.write_tensor_data_to_file(tmp_path)
     with torch.no_grad():
-        wanted = generated(_merged(chosen, halves), PROMPT, 10, cache=plain.model.use_kv_cache)
+        wanted = generated(merged(chosen, halves), PROMPT, 10, cache=plain.model.use_kv_cache)
         bare = generated(build_model(plain).module, PROMPT, 10, cache=plain.model.use_kv_cache)
     data = [tmp_path / "foundation.ptd", tmp_path / "adapter.ptd"]
     assert _tokens(chosen, program.buffer, data) == wanted != bare
@@ -116,14 +119,14 @@ def test_programs_share_a_foundation(tmp_path: Path, delegated: bool) -> None:
     plain = replace(plain, backend=backend)
     built: dict[str, tuple[LlmConfig, bytes, list[int]]] = {}
     for name, seed in (("one", 1), ("two", 2)):
-        halves = _halves(plain, ATTENTION, seed)
-        folder = _adapter(tmp_path / name, halves)
+        halves = halves_of(plain, ATTENTION, seed)
+        folder = written_adapter(tmp_path / name, halves)
         files = {"foundation_weights_file": "foundation", "lora_weights_file": name}
         chosen = _with(plain, folder, **files)
         program = export_llm(chosen)
         program.write_tensor_data_to_file(tmp_path / name)
         with torch.no_grad():
-            wanted = generated(_merged(chosen, halves), PROMPT, 10, cache=True)
+            wanted = generated(merged(chosen, halves), PROMPT, 10, cache=True)
         built[name] = chosen, program.buffer, wanted
     (tmp_path / "two/foundation.ptd").unlink()
     assert built["one"][2] != built["two"][2]
@@ -134,11 +137,11 @@ def test_programs_share_a_foundation(tmp_path: Path, delegated: bool) -> None:
 
 def test_methods_have_adapters_of_their_own(tmp_path: Path) -> None:
     plain = config("llama3")
-    found = {name: _halves(plain, ATTENTION, seed) for name, seed in (("one", 1), ("two", 2))}
+    found = {name: halves_of(plain, ATTENTION, seed) for name, seed in (("one", 1), ("two", 2))}
     methods = [
         {
             "method_name": name,
-            "lora_config": {"adapter_checkpoint": _adapter(tmp_path / name, halves)},
+            "lora_config": {"adapter_checkpoint": written_adapter(tmp_path / name, halves)},
         }
         for name, halves in found.items()
     ]
@@ -151,13 +154,13 @@ def test_methods_have_adapters_of_their_own(tmp_path: Path) -> None:
     for name, halves in {**found, "plain": {}}.items():
         (logits,) = program.load_method(name).execute([tokens])
         with torch.no_grad():
-            torch.testing.assert_close(logits, _merged(chosen, halves)(tokens))
+            torch.testing.assert_close(logits, merged(chosen, halves)(tokens))
 
 
 def test_the_verb_writes_and_takes_the_files(tmp_path: Path) -> None:
     plain = config_of({"base": {"params": {**NANO, "vocab_size": 256}}, "export": LENGTHS})
-    halves = _halves(plain, ("attn.c_attn", "attn.c_proj"))
-    _adapter(tmp_path / "adapter", halves, "")
+    halves = halves_of(plain, ("attn.c_attn", "attn.c_proj"))
+    written_adapter(tmp_path / "adapter", halves, "")
     path = tmp_path / "model.yaml"
     content = {
         "base": {
@@ -185,7 +188,7 @@ def test_the_verb_writes_and_takes_the_files(tmp_path: Path) -> None:
     assert found.code == 0, found.err
     chosen = read_config(path)
     with torch.no_grad():
-        wanted = generated(_merged(chosen, halves), list(b"Hello"), 8, cache=False)
+        wanted = generated(merged(chosen, halves), list(b"Hello"), 8, cache=False)
     assert json.loads(found.out)["data"]["tokens"] == wanted
     sizes = [(tmp_path / name / "foundation.ptd").stat().st_size for name in ("float", "small")]
     assert sizes[1] < sizes[0] / 1.5
@@ -206,29 +209,29 @@ def test_an_adapter_that_does_not_fit_is_one_sentence(
     tmp_path: Path, change: dict[str, Any], sentence: str
 ) -> None:
     chosen = config("llama3")
-    folder = _adapter(tmp_path / "adapter", _halves(chosen, ATTENTION), **change)
+    folder = written_adapter(tmp_path / "adapter", halves_of(chosen, ATTENTION), **change)
     with pytest.raises(CompileError, match=sentence):
         build_model(_with(chosen, folder))
 
 
 def test_names_of_an_adapter_lead_to_its_layers(tmp_path: Path) -> None:
     chosen = config("llama3")
-    halves = _halves(chosen, ("self_attn.q_proj",))
-    wanted = _merged(chosen, halves)(torch.tensor([PROMPT]))
+    halves = halves_of(chosen, ("self_attn.q_proj",))
+    wanted = merged(chosen, halves)(torch.tensor([PROMPT]))
     for prefix in ("", "base_model.model.", "base_model.model.model."):
         named = {path.removeprefix("model."): both for path, both in halves.items()}
         given = named if prefix.endswith("model.model.") else halves
-        folder = _adapter(tmp_path / f"a{len(prefix)}", given, prefix)
+        folder = written_adapter(tmp_path / f"a{len(prefix)}", given, prefix)
         found = build_model(_with(chosen, folder)).module(torch.tensor([PROMPT]))
         torch.testing.assert_close(found, wanted)
-    scaled = _adapter(tmp_path / "rs", halves, use_rslora=True)
+    scaled = written_adapter(tmp_path / "rs", halves, use_rslora=True)
     found = build_model(_with(chosen, scaled)).module(torch.tensor([PROMPT]))
     torch.testing.assert_close(
-        found, _merged(chosen, halves, ALPHA / RANK**0.5)(torch.tensor([PROMPT]))
+        found, merged(chosen, halves, ALPHA / RANK**0.5)(torch.tensor([PROMPT]))
     )
     other = {"model.layers.7.self_attn.q_proj": next(iter(halves.values()))}
     with pytest.raises(CompileError, match=r"no linear layer .*layers\.7"):
-        build_model(_with(chosen, _adapter(tmp_path / "other", other)))
+        build_model(_with(chosen, written_adapter(tmp_path / "other", other)))
     with pytest.raises(CompileError, match="file not found"):
         build_model(_with(chosen, str(tmp_path / "nothing")))
 
@@ -242,7 +245,7 @@ def _written(folder: Path, weights: dict[str, torch.Tensor], **options: Any) -> 
 
 def test_layers_of_several_ranks_are_refused_where_no_option_has_the_rank(tmp_path: Path) -> None:
     chosen = config("llama3")
-    paths = list(_halves(chosen, ("self_attn.q_proj",)))[:2]
+    paths = list(halves_of(chosen, ("self_attn.q_proj",)))[:2]
     width = build_model(chosen).module.get_submodule(paths[0]).weight.shape  # type: ignore
     weights: dict[str, torch.Tensor] = {}
     for path, rank in zip(paths, (2, 4), strict=True):
@@ -254,7 +257,7 @@ def test_layers_of_several_ranks_are_refused_where_no_option_has_the_rank(tmp_pa
 
 def test_a_layer_that_an_adapter_has_twice_is_refused(tmp_path: Path) -> None:
     chosen = config("llama3")
-    ((path, (down, up)), *_) = _halves(chosen, ("self_attn.q_proj",)).items()
+    ((path, (down, up)), *_) = halves_of(chosen, ("self_attn.q_proj",)).items()
     twice = {
         f"{prefix}{path}.lora_{half}.weight": tensor
         for prefix in ("", "base_model.model.")
