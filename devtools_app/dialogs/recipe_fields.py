@@ -46,7 +46,6 @@ class _Widgets(dict[str, Editor | ListField]):
         super().__init__()
         self._build = build
 
-    @override
     def __missing__(self, path: str) -> Editor | ListField:
         self._build(path)
         return dict.__getitem__(self, path)
