@@ -176,7 +176,7 @@ def _of_mark(pane: TimelineParts, flag: int) -> QMenu:
     for number, other in enumerate(flags):
         if number != flag:
             ends = (min(span[0], other[0]), max(span[0], other[0]))
-            text = f"Measure to the begin of mark {number + 1}: {_length(pane, ends)}"
+            text = f"Measure to the start of mark {number + 1}: {_length(pane, ends)}"
             menu.addAction(text, partial(canvas.select_span, ends))
     menu.addSeparator()
     kept = tuple(one for one in flags if one != span)

@@ -92,7 +92,7 @@ def run(options: Namespace) -> Answer:
     """Try programs in a worker; every trial is written to the state file immediately."""
     bound = _bound(options.bound)
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder", USAGE)
     path = _recipe_among(options.files)
     known, issues = known_recipe(path, own_source=True)
     options.inputs, inputs = [path], options.inputs

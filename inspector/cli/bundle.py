@@ -79,7 +79,7 @@ def run(options: Namespace) -> Answer:
     code = _check(job)
     options.inputs = [job.source]
     if options.target is None:
-        raise CommandError("where to? -o MODEL.bpte names the file", USAGE)
+        raise CommandError("-o MODEL.bpte is missing: it names the file", USAGE)
     refuse_inputs(Path(options.target), options.inputs)
     try:
         running = JobRun(job, Path(options.target), force=options.force, timeout=options.timeout)

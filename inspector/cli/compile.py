@@ -109,7 +109,7 @@ def run(options: Namespace) -> Answer:
         script = python_script(placed(job))
         return Answer({"script": script}, lines=script.splitlines(), issues=issues)
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder", USAGE)
     check_recipe(job)
     try:
         running = JobRun(

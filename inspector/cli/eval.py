@@ -93,7 +93,7 @@ def add_data(parser: ArgumentParser, *, required: bool = False) -> None:
 def run(options: Namespace) -> Answer:
     """Evaluate in a worker; samples that are finished are kept when it is interrupted."""
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder", USAGE)
     check_data(options)
     job, left_out = _job(options)
     report, notes = evaluated(job, Path(options.folder), options)

@@ -71,7 +71,7 @@ def _printed(options: Namespace, data: memoryview) -> Answer:
 
 def _written(options: Namespace, data: memoryview) -> Answer:
     if options.target is None:
-        raise CommandError("where to? -o FILE names the file", USAGE)
+        raise CommandError("-o FILE is missing: it names the file", USAGE)
     text = bytes(data)
     kind = kind_of_json(text)
     original = open_bytes(options.segments) if options.segments else None

@@ -50,7 +50,7 @@ def run(options: Namespace) -> Answer:
     if options.folder is None and config.export.output_dir != HERE:
         options.folder = config.export.output_dir
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder, or export.output_dir", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder, or export.output_dir", USAGE)
     page = page_path(config.debug, Path(options.folder))
     if page is not None and config.debug.profile_path and not page.parent.is_dir():
         raise CommandError(f"debug.profile_path: {page.parent}: folder not found", USAGE)

@@ -30,7 +30,7 @@ def run(options: Namespace) -> Answer:
     Raises: CommandError without a target or without external data; FormatError
     """
     if options.target is None:
-        raise CommandError("where to? -o MODEL.pte names the file", USAGE)
+        raise CommandError("-o MODEL.pte is missing: it names the file", USAGE)
     session = opened(options)
     program = session.program
     if program is None or not session.external:

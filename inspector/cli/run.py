@@ -189,7 +189,7 @@ def run(options: Namespace) -> Answer:
     job = _job(options)
     options.inputs = [path for path in (job.program, job.bundle, job.record) if path]
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder", USAGE)
     _check_files(job)
     try:
         running = JobRun(job, Path(options.folder), force=options.force, timeout=options.timeout)

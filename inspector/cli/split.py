@@ -60,7 +60,7 @@ def run(options: Namespace) -> Answer:
     Raises: CommandError without a folder, or if nothing can be moved; FormatError
     """
     if options.folder is None:
-        raise CommandError("where to? -o FOLDER names the folder for both files", USAGE)
+        raise CommandError("-o FOLDER is missing: it names the folder for both files", USAGE)
     session = opened(options)
     program = session.program
     if program is None:

@@ -132,7 +132,7 @@ def run(options: Namespace) -> Answer:
     plan, issues = _plan(options)
     options.inputs = [options.recipe]
     if options.folder is None:
-        raise CommandError("where to? -o DIR names the folder", USAGE)
+        raise CommandError("-o DIR is missing: it names the folder", USAGE)
     folder = Path(options.folder)
     _check_target(folder, force=options.force)
     runner = _runner(options, folder, plan)

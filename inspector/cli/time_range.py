@@ -15,7 +15,7 @@ def add_range(parser: ArgumentParser) -> None:
         dest="range_start",
         default="",
         metavar="TIME",
-        help="begin of a range of time since the begin of its run, as in 12.5us (default unit: ns)",
+        help="start of a range of time since the start of its run, as in 12.5us (default unit: ns)",
     )
     parser.add_argument("--to", dest="range_end", default="", metavar="TIME", help="its end")
     parser.add_argument(

@@ -50,8 +50,8 @@ WORK = {
     "written": "bytes that are written: outputs",
 }
 BYTES = {
-    "size": "bytes that the thing takes",
-    "bytes": "bytes that are read and written, or that the thing takes",
+    "size": "bytes that it takes",
+    "bytes": "bytes that are read and written, or that it takes",
     "planned": "bytes of the buffer that the memory plan reserves",
     "peak": "bytes of live values at the instruction where they are most",
     "lower bound": "bytes that any plan of these lifetimes needs",

@@ -37,6 +37,6 @@ class StopStrings:
 
 
 def _overlap(text: str, stop: str) -> int:
-    """Return how much of the end of a text is the begin of another one."""
+    """Return how much of the end of a text is the start of another one."""
     sizes = range(min(len(text), len(stop) - 1), 0, -1)
     return next((size for size in sizes if text.endswith(stop[:size])), 0)

@@ -36,7 +36,7 @@ class TextStream:
     def _anchors(self) -> bool:
         """Return whether what was shown last may begin what is decoded again.
 
-        Decoders take spaces from the begin of a text: more than one behind a begin of spaces alone.
+        Decoders take spaces from the start of a text: more than one after a start of spaces alone.
         """
         if len(self._tokens) - self._begin >= _MOST_HELD:
             return True

@@ -272,7 +272,7 @@ def test_every_place_has_a_menu_that_begins_with_its_name(
         "ruler": f"Timeline: {pane.runs.currentText()}",
         "range": "Range of 0.9 µs",
     }
-    assert "Measure to the begin of mark 2: 490 ns" in found["mark"]
+    assert "Measure to the start of mark 2: 490 ns" in found["mark"]
     assert "Select its time as range: 30 ns" in found["event"]
     assert "Show in Operators" in found["event"]
     assert not any(line.startswith("Show in") for line in found["gap"])

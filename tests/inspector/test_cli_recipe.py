@@ -184,7 +184,7 @@ def test_changed_source_is_said(tmp_path: Path) -> None:
         (["--recipe", "damaged.json", "-o", "out"], 3, "damaged.json: expected a recipe as JSON"),
         (["--recipe", "damaged.etrecord", "-o", "out"], 3, "damaged.etrecord"),
         (["--recipe", "gone.json", "-o", "out"], 3, "nowhere.py"),
-        (["--recipe", "gone.json"], 2, "where to? -o DIR names the folder"),
+        (["--recipe", "gone.json"], 2, "-o DIR is missing: it names the folder"),
     ],
 )
 def test_compile_with_a_bad_recipe_is_one_sentence(

@@ -404,7 +404,7 @@ def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
     ("arguments", "code", "words"),
     [
         ((), 2, "which program?"),
-        ((CONVNET / "model.pte",), 2, "where to? -o DIR"),
+        ((CONVNET / "model.pte",), 2, "-o DIR is missing"),
         ((CONVNET / "none.pte", "-o", "out"), 3, "No such file"),
         (
             (CONVNET / "model.pte", "-o", "out", "--runs", "0"),
@@ -489,7 +489,7 @@ def test_verify_and_bundle_asked_wrongly_are_one_sentence(here: None) -> None:
         (("verify", program), 3, "expected"),
         (("verify", BUNDLE, "--method", "backward"), 2, "available: forward"),
         (("verify", BUNDLE, "--rtol", "x"), 2, "expected a number of at least 0"),
-        (("bundle", program), 2, "where to?"),
+        (("bundle", program), 2, "is missing: it names"),
         (("bundle", program, "-o", program, "--force"), 2, "is one of the files being read"),
         (("bundle", "model.py", "-o", "x.bpte"), 2, "expected model.py:function"),
     ):

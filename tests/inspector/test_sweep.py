@@ -405,7 +405,7 @@ def test_what_a_point_had_begun_to_write_goes_with_its_runner(tmp_path: Path) ->
         ),
         (["--grid", "rules.min_nodes=1", "--pareto", "beauty"], 2, "unknown metric 'beauty'"),
         (["--grid", "rules.min_nodes=1", "--inputs", "none.pt"], 3, "none.pt"),
-        (["--grid", "rules.min_nodes=1"], 2, "where to? -o DIR"),
+        (["--grid", "rules.min_nodes=1"], 2, "-o DIR is missing"),
         (["--grid", "rules.min_nodes=1", "-o", "full"], 2, "exists and is not empty"),
         (["--grid", "rules.min_nodes=1", "-o", "bad.json"], 2, "is a file, not a folder"),
     ],

@@ -192,7 +192,7 @@ def test_errors_are_one_sentence(tmp_path: Path) -> None:
     out, here = tmp_path / "o", Path("x").absolute()
     for words, sentence in (
         (("export", path, "-o", tmp_path / "out"), "model: unknown kv; available:"),
-        (("export",), "where to?"),
+        (("export",), "is missing: it names"),
         (("export", "model.txt", "-o", tmp_path / "out"), "is not a .yaml or .yml file"),
         (("export", "quantization.qmode=3w", "-o", tmp_path / "out"), "quantization.qmode: unkn"),
         (("run",), "which model?"),

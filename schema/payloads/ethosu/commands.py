@@ -46,7 +46,7 @@ class NpuOperation:
     Attributes:
         kind: as in ``OPERATIONS``
         facts: shapes as height, width, depth; regions and offsets of the feature maps
-        at: bytes from the begin of the stream to its command word
+        at: bytes from the start of the stream to its command word
     """
 
     kind: str

@@ -70,7 +70,7 @@ class DebugTables:
         """Return the index of the layer of each command, None for one of no layer.
 
         Args:
-            places: of the commands, in bytes from the begin of the stream, ascending
+            places: of the commands, in bytes from the start of the stream, ascending
         """
         layers = {row["id"]: index for index, row in enumerate(self._rows("perf"))}
         queue = [
