@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _FIND, _KEY = "Find node, operator, module …", "Ctrl P"
 _ROOM = 28  # around the words
+_RECOMPILE = ("Recompile and run   Ctrl R", "Recompile and run", "Recompile")
 
 
 def _data_overlays(session: Session | None) -> tuple[tuple[str, str], ...]:
@@ -83,6 +84,36 @@ class GotoButton(PushButton):
             paint_key(painter, self.rect().toRectF(), _KEY, self._theme)
 
 
+class RecompileButton(PushButton):
+    """The most important button of the window; its words are fewer where there is little room."""
+
+    def __init__(self) -> None:
+        super().__init__(_RECOMPILE[0])
+        self.setAccessibleName("Recompile, run and compare")
+        self.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
+        set_role(self, "primary", "true")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)  # may shrink
+
+    def _size(self, words: str) -> QSize:
+        metrics, now = self.fontMetrics(), super().sizeHint()
+        more = metrics.horizontalAdvance(words) - metrics.horizontalAdvance(self.text())
+        return QSize(now.width() + more, now.height())
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self._size(_RECOMPILE[0])
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self._size(_RECOMPILE[-1])
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        fitting = (one for one in _RECOMPILE if self._size(one).width() <= self.width())
+        self.setText(next(fitting, _RECOMPILE[-1]))
+
+
 class TopBar(QToolBar):
     """Shows the state and emits the user's choices.
 
@@ -113,10 +144,7 @@ class TopBar(QToolBar):
         self._overlay = ToolbarCombo(theme, "colour by", "Colour nodes by")
         self.groups = GroupSwitch(theme, groups)
         self._find = GotoButton(theme)
-        self._recompile = PushButton("Recompile and run   Ctrl R")
-        self._recompile.setAccessibleName("Recompile, run and compare")
-        self._recompile.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
-        set_role(self._recompile, "primary", "true")
+        self._recompile = RecompileButton()
         space = QWidget()
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         for part in (self._session, self._method, self.groups, self._overlay, space, self._find):

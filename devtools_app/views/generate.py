@@ -12,7 +12,6 @@ from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -29,6 +28,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.call_plot import CallPlot
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
@@ -248,14 +248,7 @@ class GenerateView(QWidget):
         form.setContentsMargins(0, 0, 0, 0)
         form.addWidget(self.fields)
         form.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(left)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        room = scroll.verticalScrollBar().sizeHint().width()
-        scroll.setMinimumWidth(left.minimumSizeHint().width() + room)
+        scroll = FormScroll(left)
         column = splitter(Qt.Orientation.Vertical, scroll, self.times, sizes=[310, 290])
         text = (self.output, self.plot, self.calls)
         right = splitter(Qt.Orientation.Vertical, *text, sizes=[240, 130, 230])

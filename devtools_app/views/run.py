@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QScrollArea,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -26,6 +25,7 @@ from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
@@ -168,14 +168,7 @@ class RunView(QWidget):
         form.addWidget(self._problem)
         form.addStretch(1)
         left.setObjectName("page")
-        scroll = QScrollArea()
-        scroll.setWidget(left)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        bar_width = scroll.verticalScrollBar().sizeHint().width()
-        scroll.setMinimumWidth(left.minimumSizeHint().width() + bar_width)
+        scroll = FormScroll(left)
         shown = QSplitter(Qt.Orientation.Horizontal)
         shown.setChildrenCollapsible(False)
         shown.addWidget(self._table)

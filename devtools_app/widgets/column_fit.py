@@ -12,6 +12,7 @@ from typing_extensions import override
 from inspector.tables.table import Table
 
 _ROOMY = 2.3
+_LEAST_NAME = 0.4  # of the room; a name that is shorter says too little
 _HEADING_PAD = 22  # of the style sheet at both sides, and what Qt leaves beside the label
 
 
@@ -96,6 +97,20 @@ def _at_level(limits: Sequence[tuple[int, int]], level: int) -> list[int]:
     return [min(max(level, least), most) for least, most in limits]
 
 
+def _with_a_second(columns: Sequence[ColumnWidth], room: int) -> Sequence[ColumnWidth]:
+    """Return the limits with a name short enough for the column behind it.
+
+    A list of names alone, as in a narrow pane with large text, shows nothing about them.
+    """
+    if len(columns) < 2:
+        return columns
+    name, second, *others = columns
+    rest = room - second.least
+    if name.least <= rest or rest < _LEAST_NAME * room:
+        return columns
+    return [replace(name, least=rest), second, *others]
+
+
 def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
     """Return how many of the first columns fit at their minimum width; at least one."""
     taken = 0
@@ -166,7 +181,7 @@ class ColumnFit(QObject):
         self._fitting = True
         try:
             room = self._viewport.width()
-            columns = [one.within(room) for one in self._columns]
+            columns = _with_a_second([one.within(room) for one in self._columns], room)
             shown = self._shown(columns, room)
             self._hide_others(shown)
             widths = fitted([columns[index] for index in shown], room)

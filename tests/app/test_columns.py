@@ -249,6 +249,29 @@ def test_a_column_of_missing_figures_gives_way_where_another_is_cut(qtbot, theme
         assert [inner.isColumnHidden(at) for at in range(4)] == [False, hidden, hidden, False]
 
 
+@pytest.mark.parametrize("kind", [TableView, TreeView])
+def test_a_name_leaves_room_for_the_column_behind_it(qtbot, theme, kind) -> None:
+    usual = theme.size
+    try:
+        theme.set_size(2 * usual)
+        view = kind(theme, "parts")
+        qtbot.addWidget(view)
+        names = [f"encoder.{number}.attention.projection.weight" for number in range(4)]
+        size = number_column("size", [1e3, 2e4, 3e5, 4e6], Quantity.SIZE)
+        table = Table((text_column("part", names), size, text_column("module", names)), 4)
+        if isinstance(view, TableView):
+            view.show_table(table)
+        else:
+            view.show_tree(Tree(table, np.full(4, -1)))
+        view.resize(424, 300)
+        view.show()
+        inner = view.findChild(QTableView) or view.findChild(QTreeView)
+        assert [inner.isColumnHidden(at) for at in range(3)] == [False, False, True]
+        assert inner.columnWidth(0) + inner.columnWidth(1) <= inner.viewport().width()
+    finally:
+        theme.set_size(usual)
+
+
 def test_shapes_are_whole_before_further_columns_are_shown(qtbot, theme: Theme) -> None:
     table = TableView(theme, "tensors")
     qtbot.addWidget(table)

@@ -11,11 +11,13 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import LOOP
+from devtools_app.shell.toolbar import RecompileButton
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select
 from devtools_app.views import VIEWS
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.form_scroll import FormScroll
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.selection import Selection, SelectionKind
@@ -49,6 +51,26 @@ def test_no_words_are_cut_at_twice_the_size_in_a_small_window(make_window, qtbot
     assert (found, around) == ({}, [])
     assert window.width() <= 1280
     assert window.height() <= 720
+
+
+@pytest.mark.parametrize("size", [BASE_SIZE, 20, DOUBLE])
+def test_main_action_and_the_fields_of_a_run_stay_in_sight(make_window, qtbot, size: int) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP)
+    window.commands.set_font_size(size)
+    window.show_view("run")
+    still(window, qtbot)
+    action = window.top_bar.findChild(RecompileButton)
+    assert action.isVisible()
+    right = action.mapTo(window.top_bar, action.rect().topRight()).x()
+    assert right < window.top_bar.width()
+    assert action.width() >= action.minimumSizeHint().width()
+    assert action.text().startswith("Recompile")
+    for scroll in host_of(window, "run").findChildren(FormScroll):
+        assert scroll.widget().width() <= scroll.viewport().width()
+        assert scroll.widget().minimumSizeHint().width() <= scroll.viewport().width()
+    window.commands.set_font_size(BASE_SIZE)
 
 
 @pytest.mark.parametrize("size", [20, DOUBLE])
