@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.config import NANO_GPT
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.size_checks import (
     CONFIG_NAMES,
+    PARAMS,
     FamilyError,
     OwnSizes,
     Sizes,
     check_config,
     check_names,
     checked,
+    content_error,
 )
 from compiler.llm.transformers_source import check_family, known_names, transformers_sizes
 from schema.errors import FormatError
@@ -25,7 +26,17 @@ from schema.objects.codec import ContentError, from_json, read_object
 
 Json = Mapping[str, Any]
 LARGEST_CONFIG = 16 << 20  # bytes of a configuration
-PARAMS = "base.params"
+# our name of a size -> that in a config.json
+_NAMES = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "n_kv_heads": "num_key_value_heads",
+    "hidden_dim": "intermediate_size",
+    "act_fn": "hidden_act",
+    "windows": "layer_types",
+}
+_GPT_NAMES = {"block_size": "n_positions", "act_fn": "activation_function"}
 
 
 def _common(found: Json) -> dict[str, Any]:
@@ -64,10 +75,7 @@ def _common(found: Json) -> dict[str, Any]:
 def _activation(found: Json) -> str:
     name = found.get("hidden_activation") or found.get("hidden_act") or "silu"
     known = {"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "swish": "silu"}
-    name = known.get(name, name)
-    if name not in ACTIVATIONS:
-        raise FamilyError(f"config.json: unknown activation {name!r}")
-    return name
+    return known.get(name, name)
 
 
 def _llama(found: Json) -> dict[str, Any]:
@@ -210,7 +218,7 @@ def _described(content: Json, place: str) -> Sizes:
     if not isinstance(kind, str) or kind not in _DECODERS:
         return transformers_sizes(content, place, ", ".join(("gpt2", *_DECODERS)))
     check_config(content, place)
-    return _built(DecoderSizes, _DECODERS[kind](content), place)
+    return _built(DecoderSizes, _DECODERS[kind](content), place, _NAMES)
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -244,7 +252,7 @@ def _gpt2(found: Json, place: str) -> Sizes:
         if any(key in found for key in keys)
     }
     act = _activation({"hidden_act": found.get("activation_function", "gelu_new")})
-    return _built(NanoGptSizes, {**given, "act_fn": act}, place)
+    return _built(NanoGptSizes, {**given, "act_fn": act}, place, _GPT_NAMES)
 
 
 def sizes_of_params(model_class: str, params: Json, *, closed: bool = False) -> Sizes:
@@ -342,12 +350,17 @@ def _hidden_dim(params: Json) -> int:
     return step * -(-wide // step)
 
 
-def _built(kind: type[DecoderSizes] | type[NanoGptSizes], sizes: Json, place: str) -> OwnSizes:
-    """Return sizes, whose types and values are checked.
+def _built(
+    kind: type[DecoderSizes] | type[NanoGptSizes],
+    sizes: Json,
+    place: str,
+    names: Mapping[str, str] | None = None,
+) -> OwnSizes:
+    """Return sizes, whose types and values are checked; ``names`` as of ``checked``.
 
     Raises: FamilyError
     """
     try:
-        return checked(from_json(dict(sizes), kind, place, closed=True), place)
+        return checked(from_json(dict(sizes), kind, place, closed=True), place, names)
     except ContentError as error:
-        raise FamilyError(str(error)) from error
+        raise content_error(error, place) from error

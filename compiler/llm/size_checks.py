@@ -13,6 +13,7 @@ from compiler.llm.nano_gpt import NanoGptSizes
 from schema.objects.codec import ContentError, from_json
 
 MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
+PARAMS = "base.params"  # sizes in the configuration, which are not those of a file
 _DECODER = ("dim", "n_layers", "n_heads", "vocab_size", "hidden_dim")
 _GPT = ("vocab_size", "block_size", "n_layer", "n_head", "n_embd")
 
@@ -86,6 +87,24 @@ CONFIG_NAMES = frozenset(one.name for one in fields(HfSizes)) | {
 }
 
 
+def member(place: str, name: str) -> str:
+    """Return the path of a size, as messages begin with it.
+
+    Args:
+        place: path of a ``config.json``, or ``PARAMS``
+        name: of the size
+    """
+    return f"{place}.{name}" if place == PARAMS else f"{place}: {name}"
+
+
+def content_error(error: ContentError, place: str) -> FamilyError:
+    """Return the error of a size with another type."""
+    words = str(error)
+    if not error.field:
+        return FamilyError(words)
+    return FamilyError(words.replace(f"{place}: {error.field}", member(place, error.field), 1))
+
+
 def check_names(content: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     """Check that a configuration has no other names than those of its family.
 
@@ -105,24 +124,30 @@ def check_config(content: Mapping[str, Any], place: str) -> None:
     try:
         found = from_json(dict(content), HfSizes, place)
     except ContentError as error:
-        raise FamilyError(str(error)) from error
+        raise content_error(error, place) from error
     for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"):
         if getattr(found, name) < 1:
-            raise FamilyError(f"{place}: {name}: expected at least 1, found {getattr(found, name)}")
+            words = f"expected at least 1, found {getattr(found, name)}"
+            raise FamilyError(f"{member(place, name)}: {words}")
     kinds = found.layer_types
     if kinds is not None and len(kinds) != found.num_hidden_layers:
         layers = found.num_hidden_layers
         words = f"expected one for each of {layers:,} layers, found {len(kinds):,}"
-        raise FamilyError(f"{place}: layer_types: {words}")
+        raise FamilyError(f"{member(place, 'layer_types')}: {words}")
 
 
-def checked(sizes: OwnSizes, place: str) -> OwnSizes:
+def checked(sizes: OwnSizes, place: str, names: Mapping[str, str] | None = None) -> OwnSizes:
     """Return sizes that fit together.
+
+    Args:
+        sizes: of a model
+        place: of the configuration
+        names: name of a size -> that in the configuration, where it has another one
 
     Raises: FamilyError naming the place and the size
     """
     for name, sentence in _problems(sizes):
-        raise FamilyError(f"{place}.{name}: {sentence}")
+        raise FamilyError(f"{member(place, (names or {}).get(name, name))}: {sentence}")
     return sizes
 
 

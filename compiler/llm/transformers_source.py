@@ -16,7 +16,7 @@ from typing_extensions import override
 from compiler.llm.attention import CacheOptions
 from compiler.llm.config import LlmConfig, LlmConfigError
 from compiler.llm.safetensors import CheckpointError
-from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes
+from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes, member
 from compiler.llm.transformers_state import StateBuffer, decoder_state, one_line, state_elements
 from compiler.quantize.quiet_imports import import_quietly
 
@@ -45,7 +45,8 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
     kind = check_family(content.get("model_type"), place, known)
     package = _package()
     if content.get("quantization_config"):
-        raise FamilyError(f"{place}: quantization_config: a quantized checkpoint: not supported")
+        name = member(place, "quantization_config")
+        raise FamilyError(f"{name}: a quantized checkpoint: not supported")
     _check_sizes(content, place)
     try:
         text = _config(package, content).get_text_config()
@@ -92,7 +93,8 @@ def _package() -> Any:  # noqa: ANN401 - a package without types
 def _check_sizes(content: Mapping[str, Any], place: str) -> None:
     for name, value in content.items():
         if isinstance(value, int | float) and not abs(value) < _LARGEST:
-            raise FamilyError(f"{place}: {name}: expected less than {_LARGEST:,}, found {value!r}")
+            words = f"expected less than {_LARGEST:,}, found {value!r}"
+            raise FamilyError(f"{member(place, name)}: {words}")
 
 
 def _config(package: Any, content: Mapping[str, Any]) -> Any:  # noqa: ANN401

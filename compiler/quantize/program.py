@@ -32,6 +32,9 @@ NONE = "none"  # a part that is not quantized
 OVERRIDES = (*MODES, NONE)
 
 
+OVERRIDDEN_MODULES = "quantization.modules"  # path of the modules with words of their own
+
+
 class QuantizeError(CompileError, ValueError):
     """A program cannot be quantized as requested."""
 
@@ -185,9 +188,8 @@ def _quantizer(program: ExportedProgram, how: QuantizationModes) -> Any:  # noqa
     # The innermost module decides, so the longest path comes first.
     for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):
         if path not in paths:
-            raise QuantizeError(
-                f"unknown module {path!r} of the program; available: {_some(paths)}"
-            )
+            words = f"unknown module of the program; available: {_some(paths)}"
+            raise QuantizeError(f"{OVERRIDDEN_MODULES}.{path}: {words}")
         chosen.set_module_name(path, configs[word])
     for name, word in how.operators.items():
         chosen.set_operator_type(_packet(name), configs[word])

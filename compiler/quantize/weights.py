@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 
 from compiler.quantize.program import (
     NONE,
+    OVERRIDDEN_MODULES,
     QuantizeError,
     export_again,
     import_torchao,
@@ -206,7 +207,8 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
     unknown = [path for path in how.modules if path not in used]
     if unknown:
         some = ", ".join(linears[:8]) + (" and more" if len(linears) > 8 else "")
-        raise QuantizeError(f"no linear layer in module {unknown[0]!r}; available: {some}")
+        words = f"no linear layer in this module; available: {some}"
+        raise QuantizeError(f"{OVERRIDDEN_MODULES}.{unknown[0]}: {words}")
     return found
 
 

@@ -337,7 +337,8 @@ def test_program_is_quantized_with_inputs_of_a_file_and_progress(tmp_path: Path)
     unknown = replace(job, quantising=Quantization("dynamic", modules=("nowhere=static",)))
     outcome, _ = compiled(unknown, tmp_path / "none")
     assert outcome.ended is Ended.FAILED
-    assert "unknown module 'nowhere' of the program; available: fc, drop" in outcome.sentence
+    told = "quantization.modules.nowhere: unknown module of the program; available: fc, drop"
+    assert told in outcome.sentence
 
 
 def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) -> None:
