@@ -338,7 +338,7 @@ class GapPane(PanelActions, Pane):
         self._float.setVisible(run.is_float)
         bad = frozenset(row.order for row in run.rows if row.diverges)
         self.growth.show_errors(*growth(run, measure), bad, MEASURES[measure].words)
-        first = run.largest_loss() if by_module else run.first_divergence()
+        first = run.largest_loss() if by_module else run.starting_row()
         self._place_chosen(first.order if first is not None else 0)
 
     def _report(self, run: RunGap) -> None:

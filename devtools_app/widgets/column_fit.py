@@ -237,6 +237,7 @@ class ColumnFit(QObject):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._viewport and event.type() == QEvent.Type.Resize:
+        kinds = (QEvent.Type.Resize, QEvent.Type.Show)  # Qt tells no size that changed unseen
+        if watched is self._viewport and event.type() in kinds:
             self.fit()
         return super().eventFilter(watched, event)

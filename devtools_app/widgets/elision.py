@@ -38,7 +38,7 @@ _OPERATOR = re.compile(
 # what is added in parentheses; what every name of a node of this dialect begins with
 _ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
 _INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a node in a delegate
-_NODE_PREFIX = "aten_"
+_NODE_PREFIX = re.compile(r"(?:aten|dim_order_ops|quantized_decomposed)__?(?=\w)")
 _LEAST_LETTERS = 5  # of a name behind the number of its layer
 _EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
 
@@ -60,8 +60,11 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
         name = inside["name"]
         cut = min(room, metrics.horizontalAdvance(name) - 1)  # whole, it would look like all
         return _with_tail(text, name, metrics, room) or elided(name, metrics, cut)
-    if text.startswith(_NODE_PREFIX):
-        rest = text.removeprefix(_NODE_PREFIX).removeprefix("_")
+    if indent := text[: len(text) - len(text.lstrip(" "))]:
+        rest = elided(text[len(indent) :], metrics, room - metrics.horizontalAdvance(indent))
+        return f"{indent}{rest}"
+    if dialect := _NODE_PREFIX.match(text):
+        rest = text[dialect.end() :]
         shown = f"{_DOTS}{rest}"
         fits = metrics.horizontalAdvance(shown) <= room
         # a rest that is whole would look like the name of another node

@@ -173,6 +173,15 @@ class RunGap:
         known = [(row.own.noise, row) for row in self.rows if row.own and not row.doubtful]
         return max(known, key=lambda one: one[0], default=(0.0, None))[1]
 
+    def starting_row(self) -> Row | None:
+        """Return the row to look at first, None without any.
+
+        That is the first divergence, else the largest own error, else the first compared output.
+        """
+        compared = (row for row in self.rows if row.compared)
+        found = self.first_divergence() or self.largest_loss() or next(compared, None)
+        return found or next(iter(self.rows), None)
+
     def doubtful(self) -> tuple[Row, ...]:
         """Return the rows that differ and are joined by order only."""
         return tuple(row for row in self.rows if row.doubtful)

@@ -7,7 +7,12 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QTableView, QTreeView
+from PySide6.QtWidgets import (
+    QApplication,
+    QStyleOptionViewItem,
+    QTableView,
+    QTreeView,
+)
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
@@ -35,6 +40,10 @@ CUT = 0.6  # of the width of a name
         ("aten::topk.values", "topk…"),
         ("native_call_permute_copy.out", "permute_copy…"),
         ("aten__softmax_default", "softmax_"),
+        ("quantized_decomposed_dequantize_per_tensor_default", "dequantize_per"),
+        ("quantized_decomposed_quantize_per_tensor_default_12", "_12"),
+        ("    quantized_decomposed.dequantize_per_tensor", "    …dequantize_per_tensor"),
+        ("    aten.native_layer_norm.default", "    native_layer_no"),
         ("aten_add_tensor_4", "add"),
         ("XNNPACK · delegate 12 (tag3)", " 12"),
         ("forward delegate 2 (XnnpackBackend): v62", ": v62"),
@@ -324,6 +333,17 @@ def test_an_empty_column_gives_way_where_another_is_cut(qtbot, theme: Theme) -> 
         table.resize(width, 300)
         assert grid.isColumnHidden(1) is hidden
         assert not grid.isColumnHidden(2)
+
+
+def test_columns_are_fitted_again_when_they_come_into_sight(qtbot, theme: Theme) -> None:
+    table, grid = shown_table(qtbot, theme, 600)
+    grid.horizontalHeader().resizeSection(0, 900)  # as if for another width, which Qt did not tell
+    QApplication.processEvents()
+    assert grid.horizontalScrollBar().maximum() > 0
+    table.hide()
+    table.show()
+    QApplication.processEvents()
+    assert grid.horizontalScrollBar().maximum() == 0
 
 
 @pytest.mark.parametrize("width", [900, 1100, 1239])

@@ -229,6 +229,23 @@ def test_a_call_without_compared_values_has_not_been_found_without_divergence() 
     assert [str(table.text(row, 5)) for row in range(3)] == ["not compared", "none", "n0"]
 
 
+@pytest.mark.parametrize(
+    ("errors", "diverging", "start"),
+    [
+        ((None, None, 0.1, 0.5), (), 3),  # the largest own error
+        ((None, 0.1, 0.5), (1,), 1),  # what diverges first, though another error is larger
+        ((None, 0.0, 0.0), (), 1),  # compared, at least
+        ((None, None), (), 0),
+    ],
+)
+def test_view_begins_with_a_row_that_has_something_to_look_at(errors, diverging, start) -> None:
+    rows = tuple(_row(at, error, diverges=at in diverging) for at, error in enumerate(errors))
+    found = RunGap("forward", 0, 0, -1, "", "", rows).starting_row()
+    assert found is not None
+    assert found.order == start
+    assert RunGap("forward", 0, 0, -1, "", "", ()).starting_row() is None
+
+
 def test_table_and_summary_name_the_first_divergence() -> None:
     rows = (_row(0, 0.0), _row(1, 0.5, diverges=True), _row(2, None))
     run = RunGap("forward", 0, 0, -1, "", "", rows)
