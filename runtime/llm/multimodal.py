@@ -94,8 +94,7 @@ class MultimodalRunner(TextRunner):
 
     def _read_part(self, part: Part, num_bos: int, stats: GenerationStats, on_call: OnCall) -> None:
         """Give the decoder one part; begin tokens stand before the first one."""
-        begin = self.begin_token()
-        tokens = [] if begin is None else [begin] * num_bos
+        tokens = self._begin_tokens(num_bos)
         if isinstance(part, str):
             tokens += self.tokenizer.encode(part)
             self._check_known(tokens)

@@ -160,12 +160,14 @@ class TextRunner:
 
         Returns: tokens and times
 
-        Raises: ExecutionError for a prompt that is empty or does not fit
+        Raises: ExecutionError for a prompt that is empty or does not fit, an empty stop text, and
+            for ``num_bos`` where no token begins a text
         """
         config = config or GenerationConfig()
         self.load()
-        begin = self.begin_token()
-        tokens = [] if begin is None else [begin] * config.num_bos
+        if "" in config.stop:
+            raise invalid_argument("stop: expected a token's name or a text, found an empty one")
+        tokens = self._begin_tokens(config.num_bos)
         tokens += self.tokenizer.encode(prompt, special=config.chat)
         if config.echo and on_text is not None:
             on_text(prompt)
@@ -218,8 +220,11 @@ class TextRunner:
         self._stopped = False
         given = [*self._pending, *tokens]
         room = self._room(len(given))
-        if not tokens or room < 0:
-            words = "no tokens" if not tokens else f"{len(given)} tokens at {self.position}"
+        if not tokens:
+            words = "a text, or a token that begins one (num_bos)"
+            raise invalid_argument(f"the prompt has no tokens: expected {words}")
+        if room < 0:
+            words = f"{len(given)} tokens at {self.position}"
             raise invalid_argument(f"the prompt has {words}, the context {self.context} positions")
         self._check_known(tokens)
         stats = GenerationStats(self._load_ms, len(tokens))
@@ -282,6 +287,17 @@ class TextRunner:
         """Return the token that begins a text: that of the program, else of the tokenizer."""
         found: Any = self._facts.get("get_bos_id")
         return self.tokenizer.bos if found is None else int(found)
+
+    def _begin_tokens(self, count: int) -> list[int]:
+        """Return tokens that begin a text, as often as requested.
+
+        Raises: ExecutionError where there is none
+        """
+        begin = self.begin_token() if count else None
+        if count and begin is None:
+            words = "neither the program (get_bos_id) nor its tokenizer names one"
+            raise invalid_argument(f"num_bos {count}: which token begins a text? {words}")
+        return [] if begin is None else [begin] * count
 
     def logits_of(self, tokens: Sequence[int]) -> torch.Tensor:
         """Return the logits behind tokens, which are appended to the conversation.

@@ -69,7 +69,7 @@ class Tokenizer(Protocol):
         ...
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens; invalid bytes become U+FFFD."""
+        """Return the text of tokens; invalid bytes become U+FFFD, unknown tokens have no text."""
         ...
 
 
@@ -207,7 +207,8 @@ class SentencePieceTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
-        return str(self._own.DecodeIds(list(tokens)))
+        known = [one for one in tokens if 0 <= one < self.size]  # programs may have padded tables
+        return str(self._own.DecodeIds(known))
 
 
 class RanksTokenizer:
