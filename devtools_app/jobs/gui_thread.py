@@ -33,6 +33,11 @@ class GuiThread(QObject):
         self._ended = False
         atexit.register(self._end)  # before Qt's own end, during which threads still run
 
+    @property
+    def busy(self) -> bool:
+        """Return whether calls are waiting to be made."""
+        return self._scheduled
+
     def post(self, owner: QObject, call: Callable[..., object], *values: object) -> None:
         """Make a call from the event loop, unless its owner is destroyed until then."""
         with self._lock:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLabel,
 
 from devtools_app.appearance.colours import CONTRAST_TEXT, contrast
 from devtools_app.appearance.look import ThemeMode
+from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.focus_areas import stops
@@ -67,6 +68,7 @@ def settle(window: MainWindow, qtbot, name: str) -> None:
     qtbot.wait(30)
     others = window.property("others")
     qtbot.waitUntil(lambda: not set(threading.enumerate()) - others, timeout=20_000)
+    qtbot.waitUntil(lambda: not gui_thread().busy)
     qtbot.wait(30)
 
 
