@@ -55,8 +55,7 @@ QLineEdit, QPlainTextEdit, QTextEdit, QTextBrowser {
 QLineEdit { padding: 3px 6px; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QTextBrowser:focus
     { border-color: %(accent)s; }
-QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: 0; padding: 0 3px;
-    background: transparent; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: 0; padding: 0; background: transparent; }
 QLineEdit[wrong="true"] { border-color: %(bad)s; }
 QPlainTextEdit#plain, QTextBrowser#plain { border: 0; border-radius: 0;
     background: %(raised)s; }

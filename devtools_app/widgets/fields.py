@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QDoubleSpinBox,
+    QLineEdit,
     QPushButton,
     QSpinBox,
     QStyle,
@@ -58,6 +59,11 @@ def paint_arrow(painter: QPainter, box: QWidget, place: QRect, *, up: bool, on: 
     painter.drawPolygon(shape.translated(place.toRectF().center()))
 
 
+def _indent(line: QLineEdit | None) -> None:
+    if line is not None:
+        line.setTextMargins(_INDENT, 0, 0, 0)
+
+
 def _as_high_as_a_field(box: QWidget, hint: QSize) -> QSize:
     return QSize(hint.width(), max(hint.height(), box.fontMetrics().height() + _ABOVE))
 
@@ -68,6 +74,11 @@ class ComboBox(QComboBox):
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         e.ignore()
+
+    @override
+    def setEditable(self, editable: bool) -> None:
+        super().setEditable(editable)
+        _indent(self.lineEdit())
 
     @override
     def sizeHint(self) -> QSize:
@@ -84,6 +95,10 @@ class ComboBox(QComboBox):
             paint_arrow(painter, self, place, up=False, on=self.isEnabled())
             if not self.isEditable():
                 option.rect.translate(_INDENT, 0)
+                if self.currentIndex() < 0 and self.placeholderText():
+                    quiet = option.palette.placeholderText()
+                    option.palette.setBrush(QPalette.ColorRole.ButtonText, quiet)
+                    option.currentText = self.placeholderText()
                 label = QStyle.ControlElement.CE_ComboBoxLabel
                 self.style().drawControl(label, option, painter, self)
 
@@ -132,6 +147,10 @@ def _paint_spin_box(box: QAbstractSpinBox, option: QStyleOptionSpinBox) -> None:
 class SpinBox(QSpinBox):
     """A spin box without the wheel."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        _indent(self.lineEdit())
+
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -149,6 +168,10 @@ class SpinBox(QSpinBox):
 
 class DoubleSpinBox(QDoubleSpinBox):
     """A spin box of decimal numbers without the wheel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _indent(self.lineEdit())
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:

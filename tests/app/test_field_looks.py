@@ -76,6 +76,48 @@ def test_fields_have_one_border(qtbot, theme: Theme, mode: ThemeMode) -> None:
         theme.set_mode(ThemeMode.LIGHT)
 
 
+def ink(box: QWidget, left: int, right: int) -> list[int]:
+    """Return the columns of a field, inside of its border, that have something on the ground."""
+    image = box.grab().toImage()
+    ground = image.pixelColor(image.width() // 2, 3).name()
+    places = range(left, right)
+    return [
+        x
+        for x in places
+        if any(image.pixelColor(x, y).name() != ground for y in range(4, image.height() - 4))
+    ]
+
+
+def test_texts_of_fields_begin_at_one_place(qtbot, theme: Theme) -> None:
+    boxes = fields()
+    editable = boxes[1]
+    for box in boxes[:3]:
+        box.setItemText(0, "|")
+    boxes[3].setPrefix("|")
+    boxes[4].setPrefix("|")
+    boxes[5].setText("|")
+    row = shown(qtbot, boxes)
+    row.setFocus()
+    QApplication.processEvents()
+    assert editable.lineEdit().text() == "|"
+    begins = [ink(box, 3, 30)[0] for box in boxes]
+    assert max(begins) - min(begins) <= 2
+
+
+def test_choice_without_a_value_shows_its_hint(qtbot, theme: Theme) -> None:
+    box = ComboBox()
+    box.addItems(["first", "second"])
+    box.setPlaceholderText("Add…")
+    box.setCurrentIndex(-1)
+    box.setMinimumWidth(160)
+    row = shown(qtbot, [box])
+    row.setFocus()
+    hinted = ink(box, 4, 60)
+    assert hinted
+    box.setPlaceholderText("Add the name of a partitioner…")
+    assert len(ink(box, 4, 140)) > len(hinted)
+
+
 def test_arrow_that_does_nothing_is_faint(qtbot, theme: Theme) -> None:
     box = SpinBox()
     box.setRange(0, 5)
