@@ -8,6 +8,7 @@ parts. Of several candidates dtype and shape decide: quantization becomes part o
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -28,10 +29,12 @@ class NodesBefore:
     Attributes:
         handles: debug handle by name
         forms: dtypes and sizes of its results by name
+        sources: node with several results by the name of the call that takes its first one
     """
 
     handles: Mapping[str, Any] = field(default_factory=dict[str, Any])
     forms: Mapping[str, _Form] = field(default_factory=dict[str, _Form])
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def marked(module: Any) -> NodesBefore:  # noqa: ANN401 - a graph module
@@ -40,7 +43,11 @@ def marked(module: Any) -> NodesBefore:  # noqa: ANN401 - a graph module
     for node in calls:
         node.meta[_REPLACED] = node.meta[_VALUES] = (node.name,)
     handles = {node.name: node.meta.get(HANDLE) for node in calls}
-    return NodesBefore(handles, {node.name: _form(node) for node in calls})
+    firsts = [one for one in calls if one.target is operator.getitem and one.args[1] == 0]
+    sources = {
+        one.name: one.args[0].name for one in firsts if isinstance(one.args[0], torch.fx.Node)
+    }
+    return NodesBefore(handles, {node.name: _form(node) for node in calls}, sources)
 
 
 def _form(node: Any) -> _Form:  # noqa: ANN401
@@ -164,14 +171,17 @@ def settle(module: Any, before: NodesBefore) -> list[tuple[Any, tuple[int, ...]]
 def represented(node: Any, before: NodesBefore) -> tuple[str, ...]:  # noqa: ANN401
     """Return the nodes that a call stands for, in graph order, the last of which has its value.
 
-    Empty where none is known to have its value.
+    A record has no node that takes the first result of another: that one has the value then.
+
+    Returns: names as in a record, empty where no node is known to have its value
     """
     name = _value_of(node, before)
     if not name:
         return ()
     replaced = {*(node.meta.get(_REPLACED) or ()), name}
     ordered = [one for one in before.forms if one in replaced]
-    return tuple(ordered[: ordered.index(name) + 1])
+    names = [before.sources.get(one, one) for one in ordered[: ordered.index(name) + 1]]
+    return tuple(dict.fromkeys((*(one for one in names if one != names[-1]), names[-1])))
 
 
 def _value_of(node: Any, before: NodesBefore) -> str:  # noqa: ANN401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,6 +100,25 @@ def test_call_inserted_behind_another_is_not_its_value() -> None:
     settle(root, before)
     assert second.args == (new,)
     assert values(root) == {"n0": "n0", "n1": "n1"}
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+@pytest.mark.parametrize("fused", [True, False], ids=["into its operand", "alone"])
+def test_call_that_takes_a_result_is_named_as_a_record_has_it(taken: int, fused: bool) -> None:
+    """A batch norm in a convolution: its first result is the node's value, others are not."""
+    root, (conv, norm, last) = module(F, F, F)
+    norm.meta["val"] = (norm.meta["val"], torch.empty(0))
+    with root.graph.inserting_after(norm):
+        result = root.graph.call_function(operator.getitem, (norm, taken), name="result")
+    result.meta["val"] = last.meta["val"]
+    last.args = (result,)
+    before = marked(root)
+    kept = conv if fused else result
+    with following():
+        if fused:
+            result.replace_all_uses_with(conv)
+    named = "n1" if taken == 0 else "result"
+    assert represented(kept, before) == (("n0", named) if fused else (named,))
 
 
 def test_fused_call_represents_what_it_replaced_up_to_the_node_whose_value_it_has() -> None:
