@@ -210,3 +210,21 @@ def _keys(data: bytes) -> list[str]:
     from schema.flat_tensor import decode
 
     return [entry.key for entry in decode(data).entries]
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_what_is_folded_from_weights_is_a_weight_with_its_value(name: str) -> None:
+    """A buffer outside of the state is one without a value to some backends: zero at first."""
+    module, shape = SMALLER[name]
+    program = torch.export.export(module().eval(), (torch.randn(shape),))
+    built = _lowered(program, delegate=False).exported_program()
+    specs = [
+        spec
+        for spec in built.graph_signature.input_specs
+        if str(spec.target).startswith("_prop_tensor_constant")
+    ]
+    assert specs
+    for spec in specs:
+        assert spec.persistent is True
+        assert spec.target in built.state_dict
+        assert spec.target not in built.constants

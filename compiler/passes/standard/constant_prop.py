@@ -150,14 +150,16 @@ def _propagated(
     found = {node: value for node, value in known.items() if node.op == "call_function"}
     if not found:
         return exported_program
-    constants = dict(program.constants)
-    specs = _replaced(program, found, constants, hashed=hashed)
+    constants, state = dict(program.constants), dict(program.state_dict)
+    specs = _replaced(program, found, constants, state, hashed=hashed)
     signature = _with_constants(program, specs)
     _copy_returned(program.graph, set(specs), _clone_of(found, skip_dim_order=skip_dim_order))
     program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
     signature = updated_signature(signature, program.graph, "constant_prop_pass")
     root = program.graph_module
-    built = rebuilt(program, root, program.graph, signature=signature, constants=constants)
+    built = rebuilt(
+        program, root, program.graph, signature=signature, constants=constants, state_dict=state
+    )
     return without_unused_weights(built)
 
 
@@ -231,11 +233,12 @@ def _replaced(
     program: ExportedProgram,
     found: Mapping[Node, Any],
     constants: dict[str, Any],
+    state: dict[str, Any],
     *,
     hashed: bool,
 ) -> dict[Node, InputSpec]:
-    """Replace folded nodes by placeholders, and add their tensors to the constants."""
-    graph, taken = program.graph, {*constants, *program.state_dict}
+    """Replace folded nodes by placeholders; add their tensors to the constants or the weights."""
+    graph, taken = program.graph, {*constants, *state}
     mode = fake_mode_of(graph.nodes)
     anchor = next(n for n in graph.nodes if n.op != "placeholder")
     weights = _weights(program)
@@ -255,12 +258,14 @@ def _replaced(
             new = graph.placeholder(name)
         fake = mode.from_tensor(value, static_shapes=True)
         new.meta = {**node.meta, "val": fake, **mark_for_folded(node)}
-        constants[name], built[name] = value, new
+        built[name] = new
         argument = TensorArgument(name=new.name)
-        # What came from weights is stored where weights are, in a data file if requested.
+        # What came from weights is stored where weights are, in a data file if requested. It is
+        # a buffer of the state: one that is not kept is taken for a state without a value.
         of_weights = hashed and not weights.isdisjoint(_ancestors(node))
+        (state if of_weights else constants)[name] = value
         kind = InputKind.BUFFER if of_weights else InputKind.CONSTANT_TENSOR
-        specs[new] = InputSpec(kind, argument, name, persistent=not of_weights)
+        specs[new] = InputSpec(kind, argument, name, persistent=True)
         node.replace_all_uses_with(new, delete_user_cb=lambda user: user not in found)
     return specs
 
