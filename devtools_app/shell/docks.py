@@ -29,6 +29,7 @@ _EXTENTS = {
 }
 _HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
 _REST = 2000
+_SHARES = {"files": 1, "findings": 2}  # of the left column: sentences need more lines than names
 _SESSION, _SESSIONS_TITLE = 80, 34  # pixels of an entry with two lines below its name
 _MOST_SESSIONS = 4  # that have room without scrolling
 _AWAY = Need("In the middle", "The tab in front shows this.")
@@ -155,6 +156,9 @@ class Docks:
         self._soon = QTimer(window)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._sync_titles)
+        for name in _SHARES:
+            if name in self.by_name:
+                self.by_name[name].brought_up.connect(self._share_soon)
         for dock in self.by_name.values():
             dock.visibilityChanged.connect(self._later)
             dock.topLevelChanged.connect(self._later)
@@ -205,6 +209,26 @@ class Docks:
         if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= high:
             return
         self._window.resizeDocks([dock], [high], Qt.Orientation.Vertical)
+
+    def _share_soon(self) -> None:
+        """Share the left column once a panel that was brought up has its place there."""
+        shown = [name for name in _SHARES if name in self.by_name and self._in_column(name)]
+        QTimer.singleShot(0, self._window, lambda: self._share_column(shown))
+
+    def _in_column(self, name: str) -> bool:
+        dock = self.by_name[name]
+        return not dock.isHidden() and not dock.isFloating()
+
+    def _share_column(self, before: list[str]) -> None:
+        """Share the left column between the panels that are there, if others were before."""
+        names = [name for name in _SHARES if name in self.by_name and self._in_column(name)]
+        docks = [self.by_name[name] for name in names]
+        areas = {self._window.dockWidgetArea(dock) for dock in docks}
+        if len(docks) < 2 or names == before or len(areas) > 1:
+            return
+        room, whole = sum(dock.height() for dock in docks), sum(_SHARES[name] for name in names)
+        heights = [room * _SHARES[name] // whole for name in names]
+        self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
 
     def stow(self) -> None:
         """Hide all panels while they are empty."""

@@ -257,6 +257,20 @@ def test_findings_are_there_once_and_one_click_away(window, qtbot) -> None:
     assert not dock.isVisible()
 
 
+def test_findings_that_are_brought_up_get_more_room_than_the_files(window, qtbot) -> None:
+    resize(window, qtbot, (1280, 720))
+    files, findings = (window.docks.by_name[name] for name in ("files", "findings"))
+    findings.bring_up()
+    qtbot.waitUntil(lambda: findings.height() > 1.5 * files.height(), timeout=5000)
+    assert files.height() > 100
+    window.resizeDocks([files, findings], [300, 200], Qt.Orientation.Vertical)
+    qtbot.wait(50)
+    heights = files.height(), findings.height()
+    findings.bring_up()  # it was there: what the user moved stays
+    qtbot.wait(50)
+    assert (files.height(), findings.height()) == heights
+
+
 def test_own_arrangements_are_saved_chosen_and_removed(window, make_window, qtbot) -> None:
     docks = window.docks.by_name
     docks["files"].close()
