@@ -58,6 +58,17 @@ MIXED = {
     "linear_value_head_dim": 8,
 }
 BAMBA = {**PAIRS, "mamba_n_heads": 8, "mamba_d_state": 8, "attn_layer_indices": [1]}
+FALCON = {  # attention beside a state space in each layer
+    **PAIRS,
+    "head_dim": 8,
+    "mamba_d_ssm": 64,
+    "mamba_n_heads": 8,
+    "mamba_d_head": 8,
+    "mamba_d_state": 8,
+    "mamba_n_groups": 1,
+}
+KINDS = ["sliding_attention", "full_attention"]
+LINEAR = ["linear_attention", "full_attention"]
 LLAMA4 = {
     **PAIRS,
     **EXPERTS,
@@ -80,12 +91,16 @@ MANY = {
     "deepseek_v3": LATENT,
     "gpt_neox_japanese": {},  # an empty tensor is concatenated
     "cohere2": {**PAIRS, "sliding_window": 8},
+    "gpt_oss": {**PAIRS, **EXPERTS, "head_dim": 8, "sliding_window": 8, "layer_types": KINDS},
+    "nemotron": PAIRS,
+    "phimoe": {**PAIRS, **EXPERTS},
 }
 ONE = {  # one token a call
     "mamba": {"state_size": 8},
     "bamba": BAMBA,  # infinity in config.json
     "lfm2": {**PAIRS, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": MIXED,
+    "falcon_h1": FALCON,
 }
 FIXED = {"llama4_text": LLAMA4}  # one token a call, where the configuration says so
 RECURRENT = {**PAIRS, "num_hidden_layers": 3, "head_dim": 8, "lru_width": 32}
@@ -93,6 +108,7 @@ WHOLE = {  # without a cache
     "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 8},
     "rwkv": {"attention_hidden_size": 32, "context_length": 64},
     "xlstm": {"hidden_size": 64, "num_heads": 4, "num_blocks": 2},
+    "minimax": {**PAIRS, **EXPERTS, "head_dim": 8, "layer_types": LINEAR, "block_size": 8},
 }
 RECURRENT_GEMMA = {"recurrent_gemma": RECURRENT}
 ALL = {**MANY, **ONE, **FIXED, **WHOLE, **RECURRENT_GEMMA, "mpt": {"d_model": 32, "n_layers": 2}}
