@@ -31,10 +31,11 @@ from inspector.files.session import Session
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.methods import VALUES_LOGGED
 from inspector.tables.events import all_events
-from inspector.tables.grouping import group_rows
+from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.operators import (
     DELEGATE,
     OperatorsTable,
+    group_selection,
     operators_table,
     operators_tree,
 )
@@ -279,11 +280,13 @@ class OperatorsPane(PanelActions, Pane):
         return content.find(self.tree.rows.key(place))
 
     def _row_chosen(self, place: int) -> None:
-        row = self._row_of(place)
+        row, content = self._row_of(place), self._content
         self._plot(row)
-        if self._content is None or row < 0:
+        if content is None:
             return
-        selection = self._content.rows.selection(row)
+        selection = content.rows.selection(row) if row >= 0 else Selection()
+        if row < 0 and content.tree is not None:
+            selection = group_selection(content.tree.tree, place, self.state.method)
         if selection:
             self._reported = selection
             self.select(selection)
@@ -313,7 +316,8 @@ class OperatorsPane(PanelActions, Pane):
         keys = [content.rows.table.key(row) for row in rows]
         panel = self.panel
         panel.highlight(self._places(content, rows, keys))
-        if state.selection == self._reported and panel.current_key() in keys:
+        current = panel.current_key()
+        if state.selection == self._reported and (current in keys or isinstance(current, GroupKey)):
             return
         self._reported = state.selection
         panel.show_current(keys[0] if keys else None)

@@ -34,7 +34,13 @@ from inspector.tables.glossary import JOINS
 from inspector.tables.grouping import group_rows
 from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import AUTOMATIC, Selection, Units, node_selection
+from inspector.tables.selection import (
+    AUTOMATIC,
+    Selection,
+    SelectionKind,
+    Units,
+    node_selection,
+)
 from inspector.tables.table import (
     Categories,
     Column,
@@ -412,6 +418,16 @@ def _no_samples(_row: int) -> RunSamples | None:
 def operators(session: Session, method: str, units: Units) -> Table:
     """Return one row per operator; without a trace the times are missing."""
     return operators_table(session, method, units).table
+
+
+def group_selection(tree: Tree, node: int, method: str) -> Selection:
+    """Return the delegate that all operators below a row are in, empty where that is not one."""
+    keys = [tree.rows.key(int(one)) for one in np.flatnonzero(tree.parents == node)]
+    found = {key.delegate if isinstance(key, Selection) else None for key in keys}
+    delegate = next(iter(found)) if len(found) == 1 else None
+    if delegate is None:
+        return Selection()
+    return Selection(SelectionKind.DELEGATE, method, delegate=delegate)
 
 
 def operators_tree(order: RowOrder) -> Tree | None:
