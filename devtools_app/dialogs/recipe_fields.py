@@ -40,7 +40,7 @@ _NARROW = 26  # widths of an M below which labels are above their fields
 
 
 class _Widgets(dict[str, Editor | ListField]):
-    """The fields by path; one that is asked for is built with its group."""
+    """The fields by path; the first access to one builds its group."""
 
     def __init__(self, build: Callable[[str], object]) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 _MOST = 24  # arrows of one event in each direction
 
 
-class _Steps:
+class _TouchingSteps:
     """The instructions that touch each value: two columns, where lists take eight times as much."""
 
     def __init__(self, touched: Iterable[Sequence[int]]) -> None:
@@ -40,8 +40,8 @@ class DataFlow:
 
     def __init__(self, operands: Sequence[Operands]) -> None:
         self._operands = operands
-        self._writers = _Steps(one.writes for one in operands)
-        self._readers = _Steps(one.reads for one in operands)
+        self._writers = _TouchingSteps(one.writes for one in operands)
+        self._readers = _TouchingSteps(one.reads for one in operands)
 
     def producers(self, step: int) -> tuple[int, ...]:
         """Return the instructions that last wrote what an instruction reads."""

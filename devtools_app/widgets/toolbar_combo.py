@@ -56,7 +56,7 @@ class ToolbarCombo(ComboBox):
         return QSize(least, hint.height())
 
     @override
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, e: QPaintEvent) -> None:
         palette = self._theme.palette
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)

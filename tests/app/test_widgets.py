@@ -239,19 +239,6 @@ def test_table_of_nothing_shows_what_it_needs(table):
     assert table._message.accessibleName() == "No trace. Open an ETDump."
 
 
-def test_table_says_what_it_needs_as_soon_as_it_is_seen(qtbot, theme):
-    view = TableView(theme, "operators")
-    qtbot.addWidget(view)
-    view.set_need(Need("No trace", "Open an ETDump."))
-    assert view._message is None  # nobody looks: a message costs milliseconds to build
-    view.show()
-    assert view._message is not None
-    assert view._message.isVisible()
-    assert view._message.accessibleName() == "No trace. Open an ETDump."
-    view.set_need(Need("No record"))
-    assert view._message.accessibleName() == "No record."
-
-
 def test_table_plain_has_no_headings(qtbot, theme):
     view = TableView(theme, "files")
     qtbot.addWidget(view)
