@@ -7,11 +7,12 @@ may merge into a neighbour. Events that several nodes could have logged are not 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.join.lowered_kinds import recorded_of_kinds
-from schema.graph import GraphNode
+from schema.graph import GraphNode, GraphValue
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
 from schema.payloads.identity import named_node
@@ -50,7 +51,10 @@ def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[Payloa
 
 
 def match_named_events(
-    payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
+    payload: Payload,
+    names: Sequence[str],
+    recorded: Sequence[GraphNode],
+    values: Mapping[str, GraphValue] | None = None,
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the match of each event that is named like a node of a payload; empty for others.
 
@@ -58,9 +62,10 @@ def match_named_events(
         payload: that runs node by node
         names: of the events of one call
         recorded: nodes of the delegate; which of them a payload node is, its kind and order tell
+        values: of the recorded graph, as far as known
     """
     if payload.origins:
-        return _match_origins(payload, names, recorded)
+        return _match_origins(payload, names, recorded, values or {})
     calls = payload.graph.calls() if payload.graph is not None else ()
     own = dict(nested_calls(payload.graph)) if payload.graph is not None else {}
     if payload.operators or not names or not own.keys() >= set(names):
@@ -79,14 +84,17 @@ def match_named_events(
 
 
 def _match_origins(
-    payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
+    payload: Payload,
+    names: Sequence[str],
+    recorded: Sequence[GraphNode],
+    recorded_values: Mapping[str, GraphValue],
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the matches where the payload has the recorded nodes of each of its own."""
     nodes = payload.graph.nodes if payload.graph is not None else ()
     known = {node.name: node.outputs for node in nodes}
     if known.keys().isdisjoint(names):
         return ()
-    certain = _certain(payload, recorded)
+    certain = _as_large(payload, _certain(payload, recorded), recorded_values)
     handles = {node.name: node.debug_handle for node in certain}
     values = _values_of(payload, certain)
     found: list[PayloadMatch | None] = []
@@ -120,6 +128,31 @@ def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]
     if not any(names - ours.get(kind, set()) for kind, names in theirs.items()):
         return list(recorded)
     return [node for node in recorded if theirs.get(kind := _kind(node.name)) in (None, ours[kind])]
+
+
+def _as_large(
+    payload: Payload, recorded: list[GraphNode], values: Mapping[str, GraphValue]
+) -> list[GraphNode]:
+    """Return the recorded nodes without kinds of which one has another number of elements there.
+
+    The compiler then gave that kind other numbers, in an order of its own: none of them is certain.
+    """
+    theirs: Mapping[str, GraphValue] = payload.graph.values if payload.graph is not None else {}
+    outputs = {node.name: node.outputs[0] for node in recorded if node.outputs}
+    other: set[str] = set()
+    for name, node in _values_of(payload, recorded).items():
+        sizes = (_elements(theirs.get(name)), _elements(values.get(outputs.get(node, ""))))
+        if None not in sizes and sizes[0] != sizes[1]:
+            other.add(_kind(node))
+    return [node for node in recorded if _kind(node.name) not in other]
+
+
+def _elements(value: GraphValue | None) -> int | None:
+    """Return the number of elements of a value, None if it is not known."""
+    if value is None or value.tensor is None:
+        return None
+    sizes = [one for one in value.tensor.sizes if isinstance(one, int) and one >= 0]
+    return math.prod(sizes) if len(sizes) == len(value.tensor.sizes) else None
 
 
 def _by_kind(names: Collection[str]) -> dict[str, set[str]]:

@@ -294,7 +294,8 @@ class BlockLinks:
                 continue
             payload = delegate_payload(program, self.plan, args.delegate_index, session.external)
             names = [str(self.block.delegate_id(event)) for event in events]
-            matches = match_named_events(payload, names, self._taken(number)) or (
+            values = None if self.graph is None else self.graph.values
+            matches = match_named_events(payload, names, self._taken(number), values) or (
                 match_payload_events(payload, names)
             )
             found.update(

@@ -12,7 +12,7 @@ from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.replay.moved_values import MOVED
 from inspector.numerics.report import INSIDE, Row
 from inspector.tensors.logged_places import logged_places
-from schema.graph import Graph, GraphNode, NodeKind
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
 from tests.conftest import DATA
 
@@ -74,6 +74,36 @@ def test_a_name_is_joined_where_it_can_mean_one_node(
     assert {match.value_of for match in found if match is not None and match.value_of} == joined
     given = {handle for match in found if match is not None for handle in match.handles}
     assert given == {handles[name] for name in joined}
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "joined"),
+    [
+        ({"mul": (5, 4), "mul_1": (7, 4)}, {"mul": (5, 4), "mul_1": (7, 4)}, {"mul", "mul_1"}),
+        ({"mul": (7, 4), "mul_1": (5, 4)}, {"mul": (5, 4), "mul_1": (7, 4)}, set[str]()),
+        ({"mul_1": (5, 4), "mul_2": (5, 4)}, {f"mul_{n}": (5 + n, 4) for n in range(3)}, set()),
+        ({"mul": (20,), "add": (2, 3)}, {"mul": (5, 4), "add": (2, 4)}, {"mul"}),
+        ({"mul": (4, 5), "mul_1": ()}, {"mul": (5, 4), "mul_1": (1, 1)}, {"mul", "mul_1"}),
+    ],
+    ids=["same", "other order", "one was folded", "other kind", "other layout"],
+)
+def test_kind_of_which_one_has_another_size_was_counted_anew(
+    there: dict[str, tuple[int, ...]], here: dict[str, tuple[int, ...]], joined: set[str]
+) -> None:
+    nodes = tuple(GraphNode(name, NodeKind.CALL, "", outputs=(name,)) for name in there)
+    graph = Graph("", nodes, _values(there), (), ())
+    origins = {name: (name,) for name in there}
+    payload = Payload("", "", 0, graph, origins=origins, node_values=origins)
+    own = [
+        GraphNode(name, NodeKind.CALL, "", outputs=(name,), debug_handle=at)
+        for at, name in enumerate(here, 1)
+    ]
+    found = match_named_events(payload, list(there), own, _values(here))
+    assert {match.value_of for match in found if match is not None and match.value_of} == joined
+
+
+def _values(sizes: dict[str, tuple[int, ...]]) -> dict[str, GraphValue]:
+    return {name: GraphValue(name, TensorMeta(6, one)) for name, one in sizes.items()}
 
 
 def test_values_of_a_layer_with_several_have_the_names_of_their_nodes() -> None:
