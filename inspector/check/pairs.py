@@ -20,6 +20,8 @@ from schema.program import model as m
 
 _EXTERNAL = 1
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
+_LOOKUPS = {f"quantized_decomposed::embedding_{bits}bit" for bits in (2, 4)}
+_PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
 _KNOWN = (*_NAMESPACES, "prims", "executorch_prim", "et_copy")
 
 
@@ -141,10 +143,11 @@ def _payloads(program: ProgramFile, plan: m.ExecutionPlan, record: RecordFile) -
 
 
 def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
-    """Return whether passes of a vendor replaced nodes after the graph was recorded.
+    """Return whether passes replaced nodes after the graph was recorded.
 
     The program then calls operators of libraries that the recorded graph does not, or the record
-    has the node of an instruction that calls another operator.
+    has the node of an instruction that calls another operator, or packed weights of a layer are
+    looked up, which the record has as a product.
     """
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None:
@@ -158,6 +161,8 @@ def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
         if stem(base_operator(operator_name(plan, args))) != known:
             return True
     recorded = {stem(base_operator(node.target)) for node in graph.nodes}
+    if _looks_up_weights(plan, record, graph):
+        return True
     called = {
         stem(base_operator(operator_name(plan, instruction.instr_args)))
         for _, _, instruction in instructions(plan)
@@ -165,6 +170,21 @@ def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
     }
     theirs = {name for name in called if name.split("::")[0] not in _KNOWN}
     return not theirs <= recorded
+
+
+def _looks_up_weights(plan: m.ExecutionPlan, record: RecordFile, graph: Graph) -> bool:
+    """Return whether the weights of a recorded product are looked up row by row."""
+    handles, nodes = record_maps.handles(record, plan.name), nodes_by_handle(graph)
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if not isinstance(args, m.KernelCall):
+            continue
+        if base_operator(operator_name(plan, args)) not in _LOOKUPS:
+            continue
+        known = [node for handle in handles.get(step, ()) for node in nodes.get(handle, ())]
+        if {base_operator(node.target) for node in known} & _PRODUCTS:
+            return True
+    return False
 
 
 def _operators(plan: m.ExecutionPlan, record: RecordFile) -> Finding:

@@ -186,7 +186,11 @@ def _place(run: RunGap, runs: list[RunGap]) -> str:
     names = ("method", "case", "call")
     differing = [name for name in names if len({getattr(each, name) for each in runs}) > 1]
     words = {"method": run.method, "case": f"case {run.case}", "call": f"call {run.call}"}
-    return ", ".join(words[name] for name in differing if getattr(run, name) != -1)
+    if run.call >= 0:
+        words.pop("case")  # the number is that of the call
+    return ", ".join(
+        words[name] for name in differing if name in words and getattr(run, name) != -1
+    )
 
 
 def _loss(run: RunGap) -> float:

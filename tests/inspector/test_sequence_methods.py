@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import torch
 
 from compiler import ExecutorchBackendConfig, MemoryPlanningPass, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
+from inspector.cli.gap import gap_answer
 from inspector.files.load import load_session
 from inspector.memory.plan import state_values
+from inspector.numerics.report import GapReport, RunGap
 from inspector.numerics.state_names import state_names
 from inspector.profile.timeline_runs import timeline_runs
 from inspector.tables.calls import memory_calls
@@ -141,6 +144,19 @@ def test_an_error_of_one_method_is_found_at_its_call(tmp_path: Path) -> None:
     plant(out, call=3)
     answer = run("gap", str(folder), str(out))
     assert "first divergence: call 3, " in answer.out, answer.out
+
+
+def test_losses_of_several_methods_name_method_and_call() -> None:
+    runs = [
+        RunGap(name, at, 0, at, "inputs of the call", "float", (), (), is_float=True, call=at)
+        for at, name in enumerate(ORDER)
+    ]
+    options = Namespace(run=0, sort="execution", top=3, format="text")
+    lines = gap_answer(GapReport(tuple(runs)), options).lines
+    assert [line.split(":")[0] for line in lines if "call" in line] == [
+        "fill, call 0",
+        "drain, call 1",
+    ]
 
 
 @pytest.mark.parametrize(
