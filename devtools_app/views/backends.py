@@ -17,7 +17,7 @@ from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob
 from inspector.jobs.table import kind_of
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
-from inspector.tables.backends import backends, card_table, plan_table
+from inspector.tables.backends import backends, card_table, plan_table, with_short_states
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.toolchain.backend_cards import backend_card, backend_cards, card_lines, plannable
@@ -168,9 +168,8 @@ def _first_used(table: Table) -> int:
 def _table(session: Session | None, plan: BackendPlan | None) -> Table:
     if plan is not None:
         return plan_table(plan)
-    if session is None:
-        return card_table(backend_cards())
-    return backends(session, AUTOMATIC)
+    found = card_table(backend_cards()) if session is None else backends(session, AUTOMATIC)
+    return with_short_states(found)
 
 
 SPEC = ViewSpec(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
@@ -13,6 +14,8 @@ from inspector.tables.table import Table
 from inspector.toolchain.backend_cards import AVAILABLE, BackendCard, backend_cards
 from inspector.units import Quantity
 
+_HERE = "here"
+
 
 def _tone(value: object) -> str:
     return "good" if str(value).startswith(AVAILABLE) else "muted"
@@ -21,7 +24,7 @@ def _tone(value: object) -> str:
 _CARD = (
     RowField("backend", mono=True),
     RowField("hardware"),
-    RowField("here", tone=_tone),
+    RowField(_HERE, tone=_tone),
     RowField("how to get it", mono=True),
     RowField("what works"),
     RowField("payloads run"),
@@ -46,6 +49,21 @@ def backends(session: Session, units: Units) -> Table:
         for one in method.delegates:
             counts[one.backend_id] = counts.get(one.backend_id, 0) + 1
     return card_table(backend_cards(), counts, units)
+
+
+def with_short_states(table: Table) -> Table:
+    """Return a table of backends whose states are a word or two; whole on hover."""
+    columns = [
+        replace(one, text=_state_in_short) if one.title == _HERE else one for one in table.columns
+    ]
+    return replace(table, columns=tuple(columns))
+
+
+def _state_in_short(state: object) -> str:
+    text = str(state)
+    if text.startswith(AVAILABLE):
+        return AVAILABLE
+    return "not installed" if text.endswith(" is not installed") else "not here"
 
 
 def card_table(

@@ -16,7 +16,7 @@ from inspector.jobs.commands import command_of
 from inspector.jobs.messages import Log
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.source import Source
-from inspector.tables.backends import plan_table
+from inspector.tables.backends import card_table, plan_table, with_short_states
 from inspector.toolchain.backend_cards import AVAILABLE, backend_card, backend_cards, card_lines
 from schema.vendors.needs import VendorNeed
 from schema.vendors.table import VENDORS
@@ -113,3 +113,17 @@ def test_table_of_a_session_counts_its_delegates() -> None:
 def test_plan_of_the_window_is_a_command() -> None:
     job = BackendPlanJob(CompileJob(Source("m.py", "build")), ("xnnpack",))
     assert "backends plan m.py:build --backend=xnnpack" in command_of(job)
+
+
+def test_states_in_short_keep_what_they_stand_for() -> None:
+    table = card_table(backend_cards())
+    short = with_short_states(table)
+    at = next(number for number, one in enumerate(table.columns) if one.title == "here")
+    words = {short.text(row, at) for row in range(short.length)}
+    assert words <= {"available", "not installed", "not here"}
+    assert "available" in words
+    for row in range(table.length):
+        whole = table.text(row, at)
+        assert short.columns[at].exact(short.columns[at].values[row]) == whole
+        assert (short.text(row, at) == "available") == whole.startswith("available")
+        assert (short.text(row, at) == "not installed") == whole.endswith("is not installed")
