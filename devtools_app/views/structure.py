@@ -35,10 +35,10 @@ from inspector.tables.table import Table
 # name, type, value, offset, bytes
 _WIDTHS = (
     ColumnWidth(196, 280, 420),
-    ColumnWidth(80, 130, 220),
-    ColumnWidth(144, 200, 420),  # 37,060,281 bytes
-    ColumnWidth(84, 90, 100),
-    ColumnWidth(84, 90, 110),
+    ColumnWidth(80, 112, 220),  # XnnpackBackend
+    ColumnWidth(144, 170, 420),  # 7,060,281 bytes, stored
+    ColumnWidth(76, 80, 100),
+    ColumnWidth(76, 84, 110),
 )
 
 
@@ -89,7 +89,7 @@ class StructurePane(Pane):
         layout = QVBoxLayout(side)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.hex)
-        self.splitter = Beside(self.tree, side, 62)
+        self.splitter = Beside(self.tree, side, 68)
         self.set_content(self.splitter)
         context.theme.changed.connect(self._restyle)
         self._restyle()
