@@ -180,6 +180,7 @@ class SweepFields(QWidget):
         self.add.setAccessibleName("Add a field to vary")
         self.add.clicked.connect(lambda: self._add(""))
         self.runs = self._spin("Runs of each point, for its latency", 0, _MOST_RUNS, 0)
+        self.runs.setSpecialValueText("none")  # points are compiled alone
         self.gap = QCheckBox("Compare the values of each point with its recorded program")
         self.gap.setAccessibleName(self.gap.text())
         self.workers = self._spin("Points at once", 1, _MOST_WORKERS, max(1, workers))

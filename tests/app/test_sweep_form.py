@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
+from devtools_app.dialogs.sweep_fields import SweepFields
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.trusted_code import agree
@@ -36,6 +37,14 @@ def test_fields_are_those_of_the_recipe_with_known_values() -> None:
     assert "xnnpack" in fields["partitioners"].known
     assert [value for value, _ in fields["external_constants"].choices] == [False, True]
     assert len(fields["rules.granularity"].choices) > 1
+
+
+def test_points_that_are_not_run_have_no_runs(qtbot, theme) -> None:
+    fields = SweepFields(theme, 2)
+    qtbot.addWidget(fields)
+    assert (fields.runs.value(), fields.runs.text()) == (0, "none")
+    fields.runs.setValue(3)
+    assert fields.runs.text() == "3"
 
 
 def test_typed_values_are_those_of_the_field() -> None:
