@@ -16,6 +16,9 @@ from torch.export import ExportedProgram
 
 HANDLE = "debug_handle"
 Handles = Mapping[Any, Sequence[int]]
+_VIEWS = frozenset(
+    ("view_copy", "squeeze_copy", "unsqueeze_copy", "view", "squeeze", "unsqueeze", "reshape")
+)
 _LOGGER = logging.getLogger("compiler.delegate")
 
 
@@ -26,7 +29,8 @@ def inheriting() -> Generator[None, None, None]:
     replace = node_class.replace_all_uses_with
 
     def replacing(node: Any, by: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if HANDLE in node.meta and getattr(by, "op", "") == "call_function":
+        called = HANDLE in node.meta and getattr(by, "op", "") == "call_function"
+        if called and not (HANDLE in by.meta and _only_shows(node, by)):
             by.meta[HANDLE] = node.meta[HANDLE]  # its value is what stands there now
         return replace(node, by, *args, **kwargs)
 
@@ -35,6 +39,15 @@ def inheriting() -> Generator[None, None, None]:
         yield
     finally:
         node_class.replace_all_uses_with = replace
+
+
+def _only_shows(node: Any, read: Any) -> bool:  # noqa: ANN401
+    """Return whether a node is another view of what it reads: that keeps the handle of its value.
+
+    A vendor's pass that drops the view of a fused layer's input leaves the value of the one before.
+    """
+    names = str(getattr(node.target, "__name__", node.target)).split(".")
+    return read in node.all_input_nodes and not _VIEWS.isdisjoint(names)
 
 
 class HandlesBefore:

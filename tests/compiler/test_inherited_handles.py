@@ -38,6 +38,30 @@ def test_fused_node_stands_for_both_that_it_replaces() -> None:
     assert linear.args == (fused,)
 
 
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        (torch.ops.aten.view_copy.default, 1),
+        (torch.ops.aten.squeeze_copy.dims, 1),
+        (torch.ops.aten.unsqueeze_copy.default, 1),
+        (torch.ops.aten.view.default, 1),
+        (torch.ops.aten.relu.default, 2),
+        (torch.ops.aten.mul.Tensor, 2),
+    ],
+)
+def test_value_whose_view_is_dropped_keeps_its_handle(target: Any, kept: int) -> None:
+    """The view belongs to a layer behind, whose passes make it; an activation changes the value."""
+    program, (mean, view, _layer) = chain(1, 2, 3)
+    view.target = target
+    with inheriting():
+        view.replace_all_uses_with(mean)
+    assert mean.meta[HANDLE] == kept
+    other = program.graph.call_function(torch.relu, (mean.args[0],))
+    with inheriting():
+        view.replace_all_uses_with(other)  # a new node stands for it, whatever it is
+    assert other.meta[HANDLE] == 2
+
+
 def test_removed_node_belongs_to_what_is_left() -> None:
     program, _ = chain(1, 2, 3)
     assert HandlesBefore(program).completed({"a": (3,)}, "x") == {"a": (1, 2, 3)}
