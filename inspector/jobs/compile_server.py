@@ -53,13 +53,14 @@ class CompileServer:
         runner: a started worker for running the compiled program
     """
 
-    def __init__(self, *, threads: int = 0) -> None:
+    def __init__(self, *, threads: int = 0, runs: bool = True) -> None:
         """Initialize without starting a process.
 
         Args:
             threads: of the worker, 0 for the default of its libraries
+            runs: whether ``runner`` will run what is compiled, and is started ahead for it
         """
-        self._threads = threads
+        self._threads, self._runs = threads, runs
         self._lock = threading.RLock()
         self._worker: WarmWorker | None = None
         self._key: Any = None
@@ -199,7 +200,7 @@ class CompileServer:
         if worker is None:
             worker = WarmWorker(self._stale, threads=self._threads)
             self._worker, self._key = worker, key
-        else:  # a follow-up is expected: the compiled program will be run
+        elif self._runs:  # a follow-up is expected: the compiled program will be run
             self.runner.start()
         return worker
 

@@ -19,7 +19,8 @@ from inspector.units import NS_PER_MS, Quantity, format_quantity, format_time
 from schema.backends import short_backend
 from schema.errors import FormatError
 from schema.objects.plural import plural
-from schema.program.model import Tensor
+from schema.program import instructions
+from schema.program.model import JumpFalseCall, Tensor
 
 NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
@@ -232,8 +233,19 @@ def roofline(session: Session, method: str, limits: Limits) -> Roofline:
         rows = [_untimed(work, at) for at in range(len(work.operators))]
     parts = operator_rows(session, method).parts
     done = total(row.work for row in rows) if timed and len(parts) == 1 else work.total
+    if done.flops is None and _runs_once(session, method, rows):
+        done = work.total  # whatever an event of a kernel that is no node did is in it
     whole = measured(_whole(session, method, done), limits)
     return Roofline(tuple(rows), whole, limits, _missing(rows))
+
+
+def _runs_once(session: Session, method: str, rows: Sequence[RooflineRow]) -> bool:
+    """Return whether a run has each instruction of a method exactly once."""
+    program = session.program
+    if program is None or any(row.passes != 1 for row in rows):
+        return False
+    calls = (one.instr_args for _, _, one in instructions(program.plan(method)))
+    return not any(isinstance(one, JumpFalseCall) for one in calls)
 
 
 COUNTED = (KINDS[OPERATOR], KINDS[INNER])  # kinds of rows that do work

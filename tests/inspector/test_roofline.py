@@ -23,7 +23,8 @@ from inspector.files.load import load_session
 from inspector.files.machine import this_machine
 from inspector.jobs.executing import RunJob
 from inspector.join.node_index import base_operator
-from inspector.profile.operator_rows import operator_rows
+from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.roofline import rows as rows_module
 from inspector.roofline.calibration import COPY, Calibration, Ceiling
 from inspector.roofline.method_work import MethodWork, method_work, operator_rule
 from inspector.roofline.payload_sizes import RULES as SIZE_RULES
@@ -60,6 +61,7 @@ from schema.graph import (
     QuantizationParameters,
     TensorMeta,
 )
+from schema.program.model import JumpFalseCall
 from tests.inspector.roofline_models import MODELS, counted, made, session_of
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -335,6 +337,31 @@ def test_unknown_work_is_missing_with_its_reason_also_in_sums() -> None:
     assert limit.cell(1) == "no rule for x"
     assert total_text(flops, np.array([0, 2])) == "6"
     assert total_text(flops, np.array([0, 1])) == ""
+
+
+def test_event_that_is_no_node_leaves_the_work_of_its_method_known(monkeypatch) -> None:
+    one = session(DATA / "runs/convnet_xnnpack")
+    whole = method_work(one, "forward").total
+    assert whole.flops
+    work_of = rows_module._work_of
+    unmatched: list[str] = []
+
+    def without_one(work: MethodWork, row: OperatorRow) -> Work:
+        if row.link.payload_nodes and unmatched in ([], [row.label]):
+            unmatched[:] = [row.label]
+            return unknown("not matched to a node")
+        return work_of(work, row)
+
+    monkeypatch.setattr(rows_module, "_work_of", without_one)
+    found = roofline(one, "forward", Limits())
+    assert (unmatched[0], "not matched to a node") in found.unknown
+    assert found.method.work == whole  # each instruction ran once
+    monkeypatch.setattr(rows_module, "instructions", lambda _plan: [(0, 0, _Jump)])
+    assert roofline(one, "forward", Limits()).method.work.flops is None
+
+
+class _Jump:
+    instr_args = JumpFalseCall(0, 0)
 
 
 def test_without_calibration_the_limit_says_so() -> None:

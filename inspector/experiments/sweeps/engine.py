@@ -130,7 +130,8 @@ class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
         self._workers = workers
         self._servers: LifoQueue[CompileServer] = LifoQueue()  # the last one has exported most
         for _ in range(workers):
-            self._servers.put(CompileServer(threads=THREADS))
+            # each run has a process of its own: a spare one would take a second from the others
+            self._servers.put(CompileServer(threads=THREADS, runs=False))
         self._tasks: dict[str, PointTask] = {}
         self._stopped = threading.Event()
 
