@@ -127,8 +127,9 @@ class RooflineScene:
 
     @property
     def words(self) -> str:
-        """Return how many operators are shown, and by which limits."""
-        parts = [plural(len(self.points), "operator")]
+        """Return how many operators have a place in the plane, and by which limits."""
+        shown, total = len(self.points), self.table.length
+        parts = [f"{shown:,} of {plural(total, 'operator')} in the plot"]
         calibration = self.roofline.limits.calibration
         if calibration is None:
             parts.append("not calibrated: no limits")

@@ -187,7 +187,7 @@ def limits_of(
     here = _machine_note(session, known)
     if devices:
         here = f"the trace is of {', '.join(sorted(devices))}, the limits are of {this_machine()}"
-    notes = [*analyse_profile(session).tags, here]
+    notes = [*analyse_profile(session).tags, here if calibration is not None else ""]
     if session.timed_dumps and not used and threads is None:
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:

@@ -160,7 +160,7 @@ def test_every_metric_can_be_asked_for(
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--bound", "loads"), 2, "-o DIR names the folder"),
+        (("--bound", "loads"), 2, "-o DIR is missing: it names the folder"),
         (("--bound", "speed<=3", "-o", "out"), 2, "no metric 'speed'"),
         (("--bound", "latency<=1.1x baseline", "-o", "out"), 2, "has no baseline"),
         (("--bound", "loads", "-o", "taken"), 2, "--force replaces it"),

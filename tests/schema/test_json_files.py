@@ -107,7 +107,7 @@ def test_verb_says_what_is_missing(tmp_path: Path) -> None:
     text = tmp_path / "a.json"
     assert run("json", path, "-o", text).code == 0
     for words, told in (
-        (("json", text), "-o FILE names the file"),
+        (("json", text), "-o FILE is missing: it names the file"),
         (("json", text, "-o", tmp_path / "b"), "--segments FILE names the .ptd that has them"),
         (("json", path, "--segments", path), "--segments requires JSON"),
         (("json", text, "-o", text, "--segments", path), "is one of the files being read"),
