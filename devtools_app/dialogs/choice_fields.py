@@ -36,7 +36,7 @@ class FlagField(QCheckBox):
     edited = Signal(object)
 
     def __init__(self, one: FormField) -> None:
-        super().__init__(f"{one.label[:1].upper()}{one.label[1:]}")
+        super().__init__(one.title)
         self.toggled.connect(lambda on: self.edited.emit(on))
 
     def show_value(self, value: object) -> None:

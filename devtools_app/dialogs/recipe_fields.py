@@ -199,18 +199,18 @@ class RecipeFields(QScrollArea):
         def fill() -> None:
             for one in section.fields:
                 self._add(self._groups[section.title], self._shown[one.path])
-            self._set_fonts()
             self._arrange()
 
         return fill
 
     def _add(self, group: FormGroup, one: FormField) -> None:
-        label = QLabel(_label_of(one))
+        label = QLabel(one.title)
         widget = self.widgets[one.path] = self._widget(one)
         widget.setAccessibleName(label.text())
         widget.setAccessibleDescription(one.help)
         for part in (label, widget):
             part.setToolTip(one.help)
+        self._set_font(widget)
         widget.show_value(one.value)
         widget.setEnabled(one.path not in self._without)
         if self._known is not None:
@@ -279,22 +279,17 @@ class RecipeFields(QScrollArea):
 
     def _label_width(self) -> int:
         """Return the width of the longest label, also of groups that were never open."""
-        built = next(iter(self.findChildren(QLabel)), None)
-        metrics = (built or self).fontMetrics()
+        metrics = (self.findChild(QLabel) or self).fontMetrics()
         beside_fields = (one for one in self._shown.values() if one.kind is not FieldKind.FLAG)
-        return max((metrics.horizontalAdvance(_label_of(one)) for one in beside_fields), default=0)
+        return max((metrics.horizontalAdvance(one.title) for one in beside_fields), default=0)
 
     def _restyle(self) -> None:
         for group in self._groups.values():
             group.restyle()
-        self._set_fonts()
+        for widget in self.widgets.values():
+            self._set_font(widget)
         self._arrange()
 
-    def _set_fonts(self) -> None:
-        for widget in self.widgets.values():
-            if isinstance(widget, QLineEdit | NameField):
-                widget.setFont(self._theme.mono())
-
-
-def _label_of(one: FormField) -> str:
-    return f"{one.label[:1].upper()}{one.label[1:]}"
+    def _set_font(self, widget: Editor | ListField) -> None:
+        if isinstance(widget, QLineEdit | NameField):
+            widget.setFont(self._theme.mono())

@@ -62,6 +62,11 @@ class FormField:
     values: tuple[str, ...] = ()
 
     @property
+    def title(self) -> str:
+        """Return the label as it stands beside the field: with a capital letter."""
+        return f"{self.label[:1].upper()}{self.label[1:]}"
+
+    @property
     def is_default(self) -> bool:
         """Return whether it has its default."""
         return self.value == self.default

@@ -234,7 +234,7 @@ def roofline(session: Session, method: str, limits: Limits) -> Roofline:
     parts = operator_rows(session, method).parts
     done = total(row.work for row in rows) if timed and len(parts) == 1 else work.total
     if done.flops is None and _runs_once(session, method, rows):
-        done = work.total  # whatever an event of a kernel that is no node did is in it
+        done = work.total  # with the work of kernels whose events match no node
     whole = measured(_whole(session, method, done), limits)
     return Roofline(tuple(rows), whole, limits, _missing(rows))
 

@@ -14,7 +14,7 @@ def test_table_says_what_it_needs_as_soon_as_it_is_seen(qtbot, theme):
     view = TableView(theme, "operators")
     qtbot.addWidget(view)
     view.set_need(Need("No trace", "Open an ETDump."))
-    assert view._message is None  # nobody looks: a message costs milliseconds to build
+    assert view._message is None  # not visible yet: a message costs milliseconds to build
     view.show()
     assert view._message is not None
     assert view._message.isVisible()

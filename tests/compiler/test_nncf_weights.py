@@ -66,7 +66,7 @@ def test_readers_of_a_weight_that_nncf_folded_read_its_real_value(
 
 
 @pytest.mark.parametrize("per_channel", [True, False])
-def test_weight_whose_real_value_nobody_computes_stays(per_channel: bool) -> None:
+def test_weight_without_a_computed_real_value_stays(per_channel: bool) -> None:
     module = Folded(3, -1, per_channel).left()
     before = str(module.graph)
     give_real_weights(module)
