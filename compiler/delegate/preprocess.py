@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from compiler.interface.named_data import BYTES, NamedDataStoreOutput
 from compiler.interface.stock_objects import backend_called
 
 Results = dict[str, list[PreprocessResult]]
+_THREADS = 4  # hashing weights releases the interpreter's lock, everything else holds it
 _SHOWN = 5  # names that an error lists
 
 
@@ -74,7 +76,7 @@ def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     """Return the results of all regions by method, in order.
 
     A backend with ``preprocess_multimethod`` gets the partitions of all methods at once, the others
-    one after the other.
+    one after the other, or several at a time where all of them are ``concurrent``.
 
     Raises: BackendError naming the backend and the partition
     """
@@ -82,17 +84,30 @@ def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     for found in regions.values():
         prepare(found)
     together = _together({r.spec.backend_id for found in regions.values() for r in found}, regions)
+    single = [r for found in regions.values() for r in found if r.spec.backend_id not in together]
+    left = iter(preprocess_each(single))
     for method, found in regions.items():
         for region in found:
-            name = region.spec.backend_id
-            if name in together:
-                results[method].append(together[name][method].pop(0))
-                continue
-            specs, what = copied_specs(region.spec.compile_specs), f"partition {region.tag}"
-            results[method].append(
-                preprocess_one(backend_called(name), region.program, specs, what)
-            )
+            done = together.get(region.spec.backend_id)
+            results[method].append(next(left) if done is None else done[method].pop(0))
     return results
+
+
+def preprocess_each(regions: Sequence[DelegateRegion]) -> list[PreprocessResult]:
+    """Return the result of each region; those of backends that allow it overlap in threads.
+
+    Raises: BackendError naming the backend and the first partition that failed
+    """
+    backends = {region.spec.backend_id for region in regions}
+    if not all(getattr(backend_called(name), "concurrent", False) for name in backends):
+        return [_region_result(region) for region in regions]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(_region_result, regions))
+
+
+def _region_result(region: DelegateRegion) -> PreprocessResult:
+    specs, what = copied_specs(region.spec.compile_specs), f"partition {region.tag}"
+    return preprocess_one(backend_called(region.spec.backend_id), region.program, specs, what)
 
 
 def _together(

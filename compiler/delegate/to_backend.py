@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from compiler.delegate.extract import DelegateRegion, extract, owner_of, owner_of_body
 from compiler.delegate.insert import body_with_delegates, with_delegates
 from compiler.delegate.lowered_module import LoweredBackendModule, lowered_module
-from compiler.delegate.preprocess import prepare, preprocess_all, preprocess_one
+from compiler.delegate.preprocess import prepare, preprocess_all, preprocess_each, preprocess_one
 from compiler.dialect.copies import copied_program
 from compiler.interface.backend import (
     CompileSpec,
@@ -87,13 +87,9 @@ def _lower_whole(
 def _lower_parts(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> Any:  # noqa: ANN401
     parted = part(edge_program, partitioner_instance)
     prepare(parted.regions)
+    results = preprocess_each(parted.regions)
     modules = [
-        _module(
-            region,
-            preprocess_one(backend_of(region), region.program, specs, f"partition {region.tag}"),
-        )
-        for region in parted.regions
-        for specs in [copied_specs(region.spec.compile_specs)]
+        _module(region, result) for region, result in zip(parted.regions, results, strict=True)
     ]
     return finished(parted, modules)
 
@@ -103,9 +99,16 @@ def _lower_methods(given: MethodProgramsPartitionerSpec) -> dict[str, ExportedPr
 
 
 def lower_methods(
-    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Partitioner]
+    programs: Mapping[str, ExportedProgram],
+    partitioners: Mapping[str, Partitioner],
+    known: Mapping[str, Tagged] | None = None,
 ) -> dict[str, ExportedProgram]:
     """Return programs by method, with their tagged partitions lowered to backends.
+
+    Args:
+        programs: edge programs by method
+        partitioners: of the methods to lower
+        known: results of these partitioners on these programs, where there are any
 
     Raises: as ``to_backend``
     """
@@ -115,12 +118,20 @@ def lower_methods(
         raise PartitionError(
             f"unknown method {', '.join(unknown)} to partition; available: {there}"
         )
-    parted = {name: part(programs[name], partitioners[name]) for name in partitioners}
-    regions = {name: found.regions for name, found in parted.items()}
+    found = known or {}
+    parted = {
+        name: parted_by(
+            found[name].beside(programs[name])
+            if name in found
+            else tagged(programs[name], partitioner)
+        )
+        for name, partitioner in partitioners.items()
+    }
+    regions = {name: each.regions for name, each in parted.items()}
     results = preprocess_all(regions)
     built = {
-        name: finished(found, [_module(r, results[name][at]) for at, r in enumerate(found.regions)])
-        for name, found in parted.items()
+        name: finished(each, [_module(r, results[name][at]) for at, r in enumerate(each.regions)])
+        for name, each in parted.items()
     }
     return {name: built.get(name, program) for name, program in programs.items()}
 
@@ -173,12 +184,23 @@ class Tagged:
     Attributes:
         program: a copy of the edge program, tagged
         tags: delegation spec of each tag
-        verdicts: of all partitioners so far
+        earlier: verdicts that the edge program had
+        own: verdicts of this partitioner
     """
 
     program: ExportedProgram
     tags: Mapping[str, DelegationSpec]
-    verdicts: tuple[Any, ...]
+    earlier: tuple[Any, ...]
+    own: tuple[Any, ...]
+
+    @property
+    def verdicts(self) -> tuple[Any, ...]:
+        """Return the verdicts of all partitioners so far."""
+        return (*self.earlier, *self.own)
+
+    def beside(self, program: ExportedProgram) -> Tagged:
+        """Return this result with the verdicts that the edge program has by now."""
+        return replace(self, earlier=verdicts_of(program))
 
 
 def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
@@ -193,7 +215,7 @@ def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
     check_unchanged(partitioner, program, built)
     let_infer(built)
     verdicts = judge(built, partitioner, result.partition_tags, reasons)
-    return Tagged(built, result.partition_tags, (*verdicts_of(program), *verdicts))
+    return Tagged(built, result.partition_tags, verdicts_of(program), verdicts)
 
 
 def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
@@ -237,14 +259,6 @@ def _parted(
     }
     regions = [extract(owner, tag, tags[tag], nodes) for tag, nodes in groups.items()]
     return PartedGraph(module, tuple(regions), bodies)
-
-
-def backend_of(region: DelegateRegion) -> Any:  # noqa: ANN401
-    """Return the backend of a region.
-
-    Raises: NotImplementedError if it is unknown
-    """
-    return backend_called(region.spec.backend_id)
 
 
 def _module(region: DelegateRegion, result: Any) -> LoweredBackendModule:  # noqa: ANN401

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from torch.export import ExportedProgram
 
@@ -53,7 +53,13 @@ class PreprocessResult:
 
 
 class BackendDetails(ABC):
-    """Base of every backend; the name of the class is the backend's id."""
+    """Base of every backend; the name of the class is the backend's id.
+
+    Attributes:
+        concurrent: several partitions may be in ``preprocess`` at once, in threads
+    """
+
+    concurrent: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401
         """Reject a subclass of another backend.

@@ -353,7 +353,7 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     if record is not None and transform_passes:
         record.add_extra_export_modules({AFTER_PASSES: lowered.programs})
     return EdgeProgramManager(
-        delegate(lowered.programs, requested, stages),
+        delegate(lowered.programs, requested, stages, lowered.rounds),
         constant_methods,
         lowered.config,
         record=record,

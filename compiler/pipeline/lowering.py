@@ -154,16 +154,27 @@ def lower_for(
 
 
 def delegate(
-    programs: Programs, partitioners: Mapping[str, Sequence[Any]], stages: Stages
+    programs: Programs,
+    partitioners: Mapping[str, Sequence[Any]],
+    stages: Stages,
+    rounds: Mapping[str, Sequence[Tagged]] | None = None,
 ) -> dict[str, ExportedProgram]:
     """Return programs whose partitions are lowered to backends, partitioner by partitioner.
+
+    Args:
+        programs: edge programs by method
+        partitioners: of each method, in order
+        stages: times and reports the work
+        rounds: results of the partitioners on these programs as far as they are known; the first
+            one of a method is used instead of asking its partitioner again
 
     Raises: CompileError if a partitioner breaks a rule or a backend fails
     """
     built = dict(programs)
+    known = {name: found[0] for name, found in (rounds or {}).items() if found}
     for turn in in_rounds(partitioners):
         with stages.stage("delegate", ", ".join(sorted(turn))) as result:
-            built = lower_methods(built, turn)
+            built, known = lower_methods(built, turn, known), {}
             result.nodes = sum(calls_of(program) for program in built.values())
             result.modules = {name: built[name].graph_module for name in sorted(turn)}
     return built

@@ -16,6 +16,8 @@ from compiler.interface.backend import BackendDetails, CompileSpec, PreprocessRe
 class XnnpackBackend(BackendDetails):
     """Writes XNNPACK payloads; weights are named by the hash of their bytes."""
 
+    concurrent = True
+
     @classmethod
     def copy_exported_program_for_preprocess(
         cls, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
