@@ -152,7 +152,8 @@ class Method:
             raise invalid_input(f"expected a tensor, found {_described(value)}")
         if slot.read_only and slot.viewed is None:
             raise ExecutionError(ErrorCode.InvalidProgram, "the input is a constant")
-        if value.device.type == "meta":
+        on_cpu = value.is_cpu
+        if not on_cpu and value.is_meta:
             raise invalid_argument(
                 "the tensor is on device meta, which has no values; only CPU and CUDA tensors can "
                 "be inputs",
@@ -160,9 +161,10 @@ class Method:
             )
         if value.dtype is not slot.tensor.dtype:
             raise invalid_input(f"expected {slot.tensor.dtype}, found {value.dtype}")
-        value = value.detach()
+        if value.requires_grad:
+            value = value.detach()
         slot.resize(value.shape)
-        is_shared = not slot.planned and value.device.type == "cpu"
+        is_shared = on_cpu and not slot.planned
         if not is_shared or value.stride() != strides_of(value.shape, slot.dim_order):
             fill(slot.tensor, value)
         else:

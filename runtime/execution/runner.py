@@ -14,6 +14,10 @@ from runtime.execution.run_plan import checking_plan, final_plan
 from runtime.execution.ways import run_one, run_traced
 from runtime.tracing.tracer import EventTracer
 
+_torch: Any = torch
+# `no_grad` takes 1.3 us, a tenth of the run of a small network on a backend
+_enable_gradients: Callable[[bool], None] = _torch._C._set_grad_enabled
+
 
 class MethodRunner:
     """Runs the chains of a method one after the other.
@@ -40,17 +44,19 @@ class MethodRunner:
         if self.in_progress:
             raise self._state("The method is in the middle of a run.")
         self.in_progress = True
+        had_gradients = torch.is_grad_enabled()
+        _enable_gradients(False)
         try:
-            with torch.no_grad():
-                if self._is_checked and not self.plan.is_final:
-                    self.plan = final_plan(self._chains)
-                if tracer is None:
-                    self.plan.untraced()
-                else:
-                    self.plan.restore()
-                    run_traced(self._chains, self.plan.traced, tracer, outputs)
+            if self._is_checked and not self.plan.is_final:
+                self.plan = final_plan(self._chains)
+            if tracer is None:
+                self.plan.untraced()
+            else:
+                self.plan.restore()
+                run_traced(self._chains, self.plan.traced, tracer, outputs)
             self._is_checked = True
         finally:
+            _enable_gradients(had_gradients)
             self.in_progress = False
             self._next = (0, 0)
 

@@ -20,6 +20,7 @@ from runtime.platform import clock, current
 from runtime.tracing.tracer import DebugLevel, EventTracer, ProfilingLevel
 
 _torch: Any = torch
+_AS_IS: AbstractContextManager[Any] = nullcontext()
 RUNS_BEFORE_SCRIPTS = 3  # recording takes as long as some runs
 
 
@@ -34,7 +35,10 @@ def run_fused(chains: Chains, fused: FusedRun) -> None:
             return
     remaining = iter(fused.calls)
     try:
-        with _below_autograd(), Unoptimized() if fused.is_scripted else nullcontext():
+        with (
+            _below_autograd() if fused.has_kernels else _AS_IS,
+            Unoptimized() if fused.is_scripted else _AS_IS,
+        ):
             for call in remaining:
                 call()
     except Exception as error:

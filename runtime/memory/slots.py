@@ -101,7 +101,7 @@ def fill(target: torch.Tensor, source: torch.Tensor) -> None:
         source.stride() == target.stride()
         and source.shape == target.shape
         and source.dtype is target.dtype
-        and source.device.type == "cpu"
+        and source.is_cpu
         and target.nbytes <= _ONE_THREAD_COPIES
         and not (source.is_neg() or source.is_conj())
     ):

@@ -260,3 +260,29 @@ def test_custom_kernel_runs_and_is_checked_at_registration() -> None:
     ):
         assert _raised(registry.register, refused).code == ErrorCode.InvalidArgument, refused
     assert "my::scaled.out" not in Runtime.get().operator_registry.operator_names
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("traced", [True, False])
+@pytest.mark.parametrize(
+    "name", ["extra/deep_mlp", "extra/identity", "extra/gru_portable", "extra/dynamic_rows"]
+)
+def test_gradients_are_neither_computed_nor_switched_by_a_run(
+    name: str, enabled: bool, traced: bool
+) -> None:
+    method = load(name, enable_etdump=traced).load_method("forward")
+    inputs = [one.requires_grad_() for one in inputs_of(method.metadata)]
+    with torch.set_grad_enabled(enabled):
+        for _ in range(6):  # checked, fused and scripted
+            assert not any(one.requires_grad for one in method.execute(inputs))
+            assert torch.is_grad_enabled() is enabled
+        method._runner.plan = replace(method._runner.plan, untraced=_fail)
+        method.tracer = None
+        with pytest.raises(ValueError, match="broken"):
+            method.run()
+        assert torch.is_grad_enabled() is enabled
+    assert all(one.requires_grad for one in inputs)
+
+
+def _fail() -> None:
+    raise ValueError("broken")

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from runtime.backends.openvino.detect import Host
+from runtime.backends.openvino.direct import DirectRuns
 from runtime.backends.openvino.host import Given, OpenvinoError
 from runtime.backends.openvino.probes import probed
 from runtime.delegates.errors import DelegateError
@@ -39,6 +40,7 @@ _DTYPES = {
     "u8": torch.uint8,
     "boolean": torch.bool,
 }
+_STATE = ("ReadValue", "Assign")
 _REMEDY = "Choose another device or option, or compile again with the release that is installed."
 
 
@@ -80,6 +82,7 @@ class LayerEngine:
         self._number, self.facts = self._load(data)
         self._profiled: int | None = None
         self._probed: Probes | None = None
+        self._direct: list[DirectRuns] = []
         self._places: list[Any] = []  # of the memory that the network is bound to
         self._inputs = [_dtype(name) for name, _ in self.facts["inputs"]]
         self._outputs = [_dtype(name) for name, _ in self.facts["outputs"]]
@@ -163,21 +166,35 @@ class LayerEngine:
         )
         if not fixed:
             return None
-        tensors = [slot.tensor for slot in (*inputs, *outputs)]
-        addresses = [tensor.data_ptr for tensor in tensors]
-        run = self._host.runner(self._number)
+        own = [slot.tensor for slot in inputs], [slot.tensor for slot in outputs]
+        addresses = [tensor.data_ptr for side in own for tensor in side]
+        infer = self._host.runner(self._number)
+
+        def run_by_package(places: Sequence[int]) -> None:
+            if places != self._places:
+                self._bind(*own, [*places])
+            infer()
+
+        run: Callable[[Sequence[int]], None] = run_by_package
+        if not self._options and not self._has_state:
+            direct = DirectRuns(self._data, self._device, own, run_by_package)
+            self._direct.append(direct)
+            run = direct.run
 
         def run_in_place() -> bool:
             places = [address() for address in addresses]
             try:
-                if places != self._places:
-                    self._bind(tensors[: len(inputs)], tensors[len(inputs) :], places)
-                run()
+                run(places)
             except OpenvinoError as error:
                 raise self._error(error) from None
             return True
 
         return run_in_place
+
+    @property
+    def _has_state(self) -> bool:
+        """Return whether the network may keep values from one run to the next."""
+        return self.graph is None or any(node.target in _STATE for node in self.graph.nodes)
 
     def _fit(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> bool:
         """Return whether the network can read and write tensors: layout, types, fixed shapes."""
@@ -282,6 +299,8 @@ class LayerEngine:
 
     def close(self) -> None:
         """Release the networks."""
+        for direct in self._direct:
+            direct.close()
         if self._host.alive:
             self._host.free(self._loaded)
         self._loaded.clear()

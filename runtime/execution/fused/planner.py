@@ -49,6 +49,7 @@ class FusedRun:
         flow: reads and writes of each tensor, None once the calls are scripted
         runs: how often the calls have run, until they are scripted
         is_scripted: whether graphs stand for stretches of calls
+        has_kernels: whether some calls are more than a delegate's call on tensors in place
     """
 
     calls: list[Call] = field(default_factory=list[Call])
@@ -61,6 +62,7 @@ class FusedRun:
     flow: Dataflow | None = None
     runs: int = 0
     is_scripted: bool = False
+    has_kernels: bool = True
 
     def add(self, place: int, call: Call) -> None:
         """Append a call."""
@@ -140,6 +142,7 @@ class Planner:
             place = self._plan_instruction(place, instructions[place])
         originals = {id(held) for held, _ in self._run.originals}
         self._run.flow = self._flow
+        self._run.has_kernels = any(one.untraced is None for one in instructions)
         self._run.idle = self._flow.idle(lambda slot: id(slot.tensor) in originals)
         return self._run
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from runtime import DebugLevel, ErrorCode, EventTracer, ExecutionError, Runtime
+from runtime.backends.openvino import direct
 from runtime.backends.openvino.backend import OpenvinoBackend
 from runtime.backends.openvino.detect import HostPool
 from schema.origins import ValueOrigin
@@ -158,3 +159,44 @@ def test_damaged_payload_and_unknown_property_are_refused(tmp_path: Path) -> Non
     (tmp_path / "model.pte").write_bytes(data)
     with pytest.raises(ExecutionError, match="OpenvinoBackend"):
         _runtime().load_program(tmp_path / "model.pte").load_method("forward")
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_all_runs_of_a_load_give_the_same_bits_traced_or_not(name: str) -> None:
+    method = _runtime().load_program(FOLDER / f"{name}.pte").load_method("forward")
+    inputs, _ = _given(name)
+    first = method.execute(inputs)
+    for _ in range(7):  # after some the C interface runs small payloads
+        for result, expected in zip(method.execute(inputs), first, strict=True):
+            assert torch.equal(result, expected)
+    others = [one + 1 if one.is_floating_point() else one for one in inputs]
+    moved = method.execute(others)
+    if name == "openvino_m2":
+        return  # two loads of it by the vendor's own runtime may differ in their indices
+    fresh = _runtime().load_program(FOLDER / f"{name}.pte").load_method("forward")
+    for result, expected in zip(moved, fresh.execute(others), strict=True):
+        torch.testing.assert_close(result, expected, rtol=2e-2, atol=2e-2)
+    method.close()
+
+
+def test_small_network_is_run_by_the_c_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    if HostPool.apart:
+        pytest.skip("the process of its own runs it by the package")
+    asked: list[str] = []
+    used = direct.DirectCall.__init__
+
+    def noting(self: direct.DirectCall, *given: Any) -> None:
+        used(self, *given)
+        asked.append("made")
+
+    monkeypatch.setattr(direct.DirectCall, "__init__", noting)
+    method = _runtime().load_program(FOLDER / "openvino_m1.pte").load_method("forward")
+    for _ in range(5):
+        method.execute(_given("openvino_m1")[0])
+    assert asked == ["made"]
+    asked.clear()
+    method = _runtime(precision="f32").load_program(FOLDER / "openvino_m1.pte")
+    loaded = method.load_method("forward")
+    for _ in range(5):
+        loaded.execute(_given("openvino_m1")[0])
+    assert not asked  # options reach the package alone
