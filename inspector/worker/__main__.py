@@ -7,6 +7,7 @@ our packages.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import queue
 import sys
@@ -54,6 +55,7 @@ def main() -> int:
         sentence = f"{label} needs torch 2.6 or newer: {type(error).__name__}: {error}"
         channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
+    gc.freeze()  # the 340,000 objects of the imports: 0.2 s of each full collection of a job
     channel.send("ready", **known)
     if sys.argv[1:] == [SERVER]:
         return found(channel).run()
