@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,7 +142,7 @@ class Dataflow:
                     self.tensors[index].state = True
             else:
                 writes = self._all(instruction.written)
-                reads = [*(Counter(reads) - Counter(writes))]
+                reads = _without_each(reads, writes)
         elif not self._writes_planned(instruction.bound):
             return False
         else:
@@ -304,6 +303,15 @@ def _flat(table: ValueTable, indices: Sequence[int]) -> list[int]:
         item: Any = table.items[index]
         found += item.items if isinstance(item, Boxed) else (index,)
     return found
+
+
+def _without_each(indices: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Return the different indices that are there more often than among others."""
+    left = list(indices)
+    for index in others:
+        if index in left:
+            left.remove(index)
+    return [*dict.fromkeys(left)]
 
 
 def _without(

@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch._ops import OpOverload
 
-from runtime.execution.fused.graph_form import GraphForm, Kind, UnscriptableError, kind_of
+from runtime.execution.fused.graph_form import KINDS, GraphForm, Kind, UnscriptableError
 from runtime.execution.fused.one_position import OnePosition
 
 Tensor = torch.Tensor
@@ -74,6 +74,7 @@ def has_scripts() -> bool:
         "_create_function_from_graph",
         "_get_graph_executor_optimize",
         "_set_graph_executor_optimize",
+        "parse_ir",
     )
     return all(hasattr(_c, name) for name in names)
 
@@ -174,7 +175,7 @@ class ScriptWriter:
 
         Raises: UnscriptableError
         """
-        return self._form.operator(name, name.partition(".")[0], given, [kind_of(kind)])[0]
+        return self._form.operator(name, name.partition(".")[0], given, [KINDS[kind]])[0]
 
     def step(self, step: OperatorStep) -> None:
         """Write an operator that was called.
@@ -194,7 +195,7 @@ class ScriptWriter:
         if known.is_refused:
             raise UnscriptableError(known.name)
         given = [self._argument(arg, value) for arg, value in _arguments(known, args, named)]
-        return self._form.operator(known.text, known.name, given, known.returns)
+        return self._form.operator(known.text, known.name, given, known.returns, known.requested)
 
     def _argument(self, arg: _Argument, value: Any) -> int:  # noqa: ANN401 - any argument
         kind = arg.kind
@@ -236,7 +237,7 @@ class ScriptWriter:
 
     def listed(self, integers: Sequence[int]) -> int:
         """Return a list of integers of the graph."""
-        return self._form.constructed(integers, kind_of(list))
+        return self._form.constructed(integers, KINDS[list])
 
     def integers(self, items: Sequence[Any]) -> int:
         """Return a list of integers, some of which may be symbols."""
@@ -260,7 +261,7 @@ class ScriptWriter:
         if not isinstance(kind, _c.ListType):
             raise UnscriptableError(f"a list as {kind}")
         values = [self.constant(None) if item is None else self.operand(item) for item in items]
-        return self._form.constructed(values, (str(kind), kind))
+        return self._form.constructed(values, kind.str())
 
     def operand(self, tensor: Any) -> int:  # noqa: ANN401 - checked here
         """Return the current value of a tensor that is read.
@@ -306,7 +307,7 @@ class ScriptWriter:
 
     def unpacked(self, value: int, count: int) -> Sequence[int]:
         """Return the tensors in a list of that many."""
-        return self._form.unpacked(value, [kind_of(Tensor)] * count)
+        return self._form.unpacked(value, [KINDS[Tensor]] * count)
 
     def _name(self, result: Tensor, value: int) -> None:
         if id(result) not in self._values:  # what an operator writes in place has one already
@@ -349,7 +350,7 @@ class _Argument:
         is_keyword: whether it is passed by name alone
         default: its default value
         type: torch's
-        kind: the type as a string
+        kind: the type as graphs write it
         is_written: whether the operator writes to it
         is_out: whether it is a result
     """
@@ -371,6 +372,7 @@ class _Signature:
         name: of the operator
         text: the schema as a string
         arguments: in order
+        requested: types of the arguments
         returns: types of the results
         is_refused: whether graphs cannot repeat it
     """
@@ -378,6 +380,7 @@ class _Signature:
     name: str
     text: str
     arguments: tuple[_Argument, ...]
+    requested: tuple[Kind, ...]
     returns: tuple[Kind, ...]
     is_refused: bool
 
@@ -391,15 +394,16 @@ def _signature(operator: OpOverload) -> _Signature:
             bool(arg.kwarg_only),
             arg.default_value,
             arg.type,
-            str(arg.type),
+            arg.type.str(),
             arg.alias_info is not None and bool(arg.alias_info.is_write),
             bool(arg.is_out),
         )
         for arg in schema.arguments
     )
-    returns = tuple((str(entry.type), entry.type) for entry in schema.returns)
+    requested = tuple(arg.kind for arg in arguments)
+    returns = tuple(entry.type.str() for entry in schema.returns)
     refused = not _REFUSED_TAGS.isdisjoint(operator.tags)
-    return _Signature(schema.name, str(schema), arguments, returns, refused)
+    return _Signature(schema.name, str(schema), arguments, requested, returns, refused)
 
 
 def _arguments(

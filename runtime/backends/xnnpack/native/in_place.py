@@ -165,17 +165,31 @@ class InPlaceCall:
         """Reshape and set addresses where they have changed; return False for shared memory."""
         runtime, given = self._runtime, tuple(map(_shape_of, self._sized))
         known = self._known.get(given)
-        if runtime.user is self and known is not None and self._have_stayed():
-            if known is self._now and self._have_sizes():
+        if runtime.user is self and self._have_stayed():
+            if known is not None and known is self._now and self._have_sizes():
                 return True
-            if known.steps and self._is_settled:
+            if self._is_settled and (known is None or known.steps):
                 runtime.user = None  # until all of it is set nobody may rely on it
-                for step in known.steps:
-                    if status := step():
-                        raise self._error(cast("Any", step).func.__name__, status)
-                self._now, runtime.user = known, self
+                self._now = self._take_new(given) if known is None else self._repeat(known)
+                runtime.user = self
                 return True
         return self._prepare_anew(given, known)
+
+    def _repeat(self, known: KnownSizes) -> KnownSizes:
+        """Prepare the call for sizes that came twice, where all else is as before."""
+        for step in known.steps:
+            if status := step():
+                raise self._error(cast("Any", step).func.__name__, status)
+        return known
+
+    def _take_new(self, given: tuple[torch.Size, ...]) -> KnownSizes:
+        """Prepare the call for sizes that are new, where all else is as before."""
+        self._now = None
+        self._take_sizes(self._resized)
+        known = self._ask(given)
+        if status := self._setup():
+            raise self._error("xnn_setup_runtime_v2", status)
+        return known
 
     def _prepare_anew(self, given: tuple[torch.Size, ...], known: KnownSizes | None) -> bool:
         runtime = self._runtime
