@@ -26,7 +26,9 @@ from compiler.interface.named_data import BYTES, NamedDataStoreOutput
 from compiler.interface.stock_objects import backend_called
 
 Results = dict[str, list[PreprocessResult]]
-_THREADS = 4  # hashing weights releases the interpreter's lock, everything else holds it
+_THREADS = (
+    2  # one hashes weights without the lock of the interpreter while one works; 4 are no faster
+)
 _SHOWN = 5  # names that an error lists
 
 

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -27,10 +26,14 @@ class HashedBytes(bytes):
         sha256: their digest
     """
 
-    @cached_property
+    _digest: bytes | None = None
+
+    @property
     def sha256(self) -> bytes:
-        """Return the digest of the content."""
-        return hashlib.sha256(self).digest()
+        """Return the digest of the content; several are computed at once in threads."""
+        if self._digest is None:
+            self._digest = hashlib.sha256(self).digest()
+        return self._digest
 
 
 @dataclass(frozen=True, eq=False)
