@@ -19,9 +19,9 @@ import numpy as np
 from compiler.backends.vendors.package import backend_part
 from compiler.interface.inherited_handles import handle_of
 from schema import payloads
-from schema.graph import GraphNode, GraphValue
+from schema.graph import Graph, GraphNode, GraphValue
 from schema.payloads import Payload
-from schema.payloads.nested import nested_calls
+from schema.payloads.nested import inner_label, nested_calls
 
 Handles = dict[str, tuple[int, ...]]
 _TOSA = "TOSABackend"
@@ -32,6 +32,7 @@ _COMMUTATIVE = frozenset(
         *("LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL"),
     )
 )
+_MOVES = frozenset(("RESHAPE", "TRANSPOSE"))
 _NODE, _OUTPUTS = 1, 5  # arguments of NodeVisitor._serialize_operator
 _STRUCTURAL = ("axis", "dilation", "kernel", "out_pad", "pad", "perms", "stride")
 
@@ -64,6 +65,7 @@ class WrittenTosa:
             for label, node in nested_calls(written.graph)
             if node.outputs and node.outputs[0] in self.handles
         }
+        own = handles_of_moved(own, written.graph)
         if backend_id in (_TOSA, _ETHOS_U):  # of a command stream the written graph is what runs
             return own or None
         return handles_of_copy(own, written, payloads.decode(backend_id, memoryview(data))) or None
@@ -95,6 +97,36 @@ def joining() -> Generator[WrittenTosa, None, None]:
         yield found
     finally:
         visitor._serialize_operator, backend._preprocess = serialize, staticmethod(lower)
+
+
+def handles_of_moved(own: Handles, graph: Graph, block: str = "") -> Handles:
+    """Return handles in which what only moves elements has that of the value that it moves.
+
+    Arm's passes push the reshape or transpose of a node behind those that read it, where it keeps
+    the handle of the first: its elements are those of the last.
+
+    Args:
+        own: handles by name of the graph's operators
+        graph: as it was written
+        block: key of a nested graph, empty for the outermost one
+    """
+    found = dict(own)
+    now: Handles = {}  # by value
+    before: dict[str, frozenset[int]] = {}  # by value, handles of all that it is computed from
+    for node in graph.calls():
+        label = inner_label(block, node.name)
+        handles = found.get(label, ())
+        read = node.inputs[0] if node.inputs else ""
+        moved = now.get(read, ())
+        behind = handles and moved and handles != moved and before[read].issuperset(handles)
+        if behind and node.target in _MOVES:
+            found[label] = handles = moved
+        seen = frozenset(handles).union(*(before.get(name, ()) for name in node.inputs))
+        for name in node.outputs:
+            now[name], before[name] = handles, seen
+    for key, inner in graph.subgraphs.items():
+        found = handles_of_moved(found, inner, key)
+    return found
 
 
 def handles_of_copy(own: Mapping[str, tuple[int, ...]], graph: Payload, copy: Payload) -> Handles:

@@ -19,6 +19,7 @@ Handles = Mapping[Any, Sequence[int]]
 _VIEWS = frozenset(
     ("view_copy", "squeeze_copy", "unsqueeze_copy", "view", "squeeze", "unsqueeze", "reshape")
 )
+_PERMUTES = frozenset(("permute_copy", "permute"))
 _LOGGER = logging.getLogger("compiler.delegate")
 
 
@@ -46,8 +47,15 @@ def _only_shows(node: Any, read: Any) -> bool:  # noqa: ANN401
 
     A vendor's pass that drops the view of a fused layer's input leaves the value of the one before.
     """
-    names = str(getattr(node.target, "__name__", node.target)).split(".")
-    return read in node.all_input_nodes and not _VIEWS.isdisjoint(names)
+    names = set(str(getattr(node.target, "__name__", node.target)).split("."))
+    shows = not _VIEWS.isdisjoint(names) or (not _PERMUTES.isdisjoint(names) and _in_order(node))
+    return shows and read in node.all_input_nodes
+
+
+def _in_order(node: Any) -> bool:  # noqa: ANN401
+    """Return whether a permutation leaves the dimensions in their order."""
+    dims: Sequence[Any] = node.args[1] if len(node.args) > 1 else ()
+    return bool(dims) and list(dims) == list(range(len(dims)))
 
 
 class HandlesBefore:

@@ -39,20 +39,26 @@ def test_fused_node_stands_for_both_that_it_replaces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "kept"),
+    ("target", "more", "kept"),
     [
-        (torch.ops.aten.view_copy.default, 1),
-        (torch.ops.aten.squeeze_copy.dims, 1),
-        (torch.ops.aten.unsqueeze_copy.default, 1),
-        (torch.ops.aten.view.default, 1),
-        (torch.ops.aten.relu.default, 2),
-        (torch.ops.aten.mul.Tensor, 2),
+        (torch.ops.aten.view_copy.default, (), 1),
+        (torch.ops.aten.squeeze_copy.dims, (), 1),
+        (torch.ops.aten.unsqueeze_copy.default, (), 1),
+        (torch.ops.aten.view.default, (), 1),
+        (torch.ops.aten.permute_copy.default, ([0, 1, 2],), 1),
+        (torch.ops.aten.permute.default, ([0],), 1),
+        (torch.ops.aten.permute_copy.default, ([0, 2, 1],), 2),  # another order of elements
+        (torch.ops.aten.permute_copy.default, (), 2),
+        (torch.ops.aten.relu.default, (), 2),
+        (torch.ops.aten.mul.Tensor, (), 2),
     ],
 )
-def test_value_whose_view_is_dropped_keeps_its_handle(target: Any, kept: int) -> None:
+def test_value_whose_view_is_dropped_keeps_its_handle(
+    target: Any, more: tuple[Any, ...], kept: int
+) -> None:
     """The view belongs to a layer behind, whose passes make it; an activation changes the value."""
     program, (mean, view, _layer) = chain(1, 2, 3)
-    view.target = target
+    view.target, view.args = target, (mean, *more)
     with inheriting():
         view.replace_all_uses_with(mean)
     assert mean.meta[HANDLE] == kept

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.backends.tosa_handles import WrittenTosa, handles_of_copy
+from compiler.backends.tosa_handles import WrittenTosa, handles_of_copy, handles_of_moved
 from schema import payloads
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads import Payload
 from schema.payloads.nested import nested_calls
 from schema.program import decode
@@ -50,3 +51,49 @@ def test_handles_go_by_the_tensor_that_an_operator_writes() -> None:
     assert found.of_payload("TOSABackend", data) == {convolution.name: (7,)}
     assert found.of_payload("EthosUBackend", b"a command stream") == {convolution.name: (7,)}
     assert WrittenTosa().of_payload("TOSABackend", data) is None
+
+
+def _chain(kinds: tuple[str, ...]) -> Graph:
+    """Return a graph in which each operator reads the one before it."""
+    names = [f"v{place}" for place in range(len(kinds) + 1)]
+    nodes = tuple(
+        GraphNode(
+            f"{kind}_{place}",
+            NodeKind.CALL,
+            kind,
+            (Argument("", (names[place],)),),
+            (names[place + 1],),
+        )
+        for place, kind in enumerate(kinds)
+    )
+    return Graph("main", nodes, {name: GraphValue(name) for name in names}, ("v0",))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("kinds", "given", "wanted"),
+    [
+        ("CONV2D TRANSPOSE", "3 3", "3 3"),
+        ("CONV2D ADD TRANSPOSE", "3 4 3", "3 4 4"),  # behind the sum that reads it
+        ("CONV2D RESHAPE MUL RESHAPE ADD", "7 7 8 7 9", "7 7 8 8 9"),
+        ("CONV2D SIGMOID MUL TRANSPOSE RESHAPE", "1 2 3 1 1", "1 2 3 3 3"),
+        ("CONV2D ADD TRANSPOSE CONV2D", "3 4 5 5", "3 4 5 5"),  # the layout of the next layer
+        ("MUL RESHAPE REDUCE_SUM RESHAPE", "1 2 2 2", "1 2 2 2"),
+        ("CONV2D ADD MUL", "3 4 3", "3 4 3"),  # it computes
+        ("CONV2D ADD TRANSPOSE", "3 - 3", "3 - 3"),
+        ("RESHAPE ADD", "1 2", "1 2"),
+    ],
+)
+def test_what_moves_elements_has_the_handle_of_the_value_that_it_moves(
+    kinds: str, given: str, wanted: str, nested: bool
+) -> None:
+    graph = _chain(tuple(kinds.split()))
+    labels = [node.name for node in graph.nodes]
+    if nested:
+        graph = Graph("main", (), {}, subgraphs={"COND_IF_0/1": graph})
+        labels = [f"COND_IF_0/1/{label}" for label in labels]
+    own, expected = (
+        {label: (int(one),) for label, one in zip(labels, text.split(), strict=True) if one != "-"}
+        for text in (given, wanted)
+    )
+    assert handles_of_moved(own, graph) == expected
