@@ -26,9 +26,7 @@ from compiler.interface.named_data import BYTES, NamedDataStoreOutput
 from compiler.interface.stock_objects import backend_called
 
 Results = dict[str, list[PreprocessResult]]
-_THREADS = (
-    2  # one hashes weights without the lock of the interpreter while one works; 4 are no faster
-)
+_THREADS = 2  # hashing weights is half of the work and needs no lock; 4 were no faster
 _SHOWN = 5  # names that an error lists
 
 

@@ -30,7 +30,8 @@ class HashedBytes(bytes):
 
     @property
     def sha256(self) -> bytes:
-        """Return the digest of the content; several are computed at once in threads."""
+        """Return the digest of the content."""
+        # not a cached_property: those of Python 3.11 share one lock, threads would take turns
         if self._digest is None:
             self._digest = hashlib.sha256(self).digest()
         return self._digest
