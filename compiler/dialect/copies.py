@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -43,6 +44,50 @@ def copied_root(module: torch.nn.Module) -> torch.nn.Module:
 def copied_program(program: ExportedProgram) -> ExportedProgram:
     """Return a program with a copied graph and the same tensors."""
     return rebuilt(program, copied_root(program.graph_module), copied_graph(program.graph))
+
+
+@dataclass
+class ProgramDraft:
+    """A copied graph and the data of a program, to be changed before one program is built of them.
+
+    Building a program takes longer than copying its graph: its code is generated, its nodes are
+    verified.
+
+    Attributes:
+        root: the attributes of the graph module; bodies of control flow are copies
+        graph: a copy
+        signature: replaced, not changed
+        state_dict: weights and buffers by name
+        constants: by name
+    """
+
+    root: torch.nn.Module
+    graph: torch.fx.Graph
+    signature: Any
+    state_dict: dict[str, Any]
+    constants: dict[str, Any]
+
+    @classmethod
+    def of(cls, program: ExportedProgram) -> ProgramDraft:
+        """Return a draft of a program, which is not changed."""
+        return cls(
+            copied_root(program.graph_module),
+            copied_graph(program.graph),
+            copy.deepcopy(program.graph_signature),
+            dict(program.state_dict),
+            dict(program.constants),
+        )
+
+    def built(self, program: ExportedProgram) -> ExportedProgram:
+        """Return the program of the draft; all else is that of the program it was made of."""
+        return rebuilt(
+            program,
+            self.root,
+            self.graph,
+            signature=self.signature,
+            state_dict=self.state_dict,
+            constants=self.constants,
+        )
 
 
 def isolated_copy(program: ExportedProgram) -> ExportedProgram:

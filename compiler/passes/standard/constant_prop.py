@@ -17,7 +17,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.dialect.copies import copied_program, rebuilt
+from compiler.dialect.copies import ProgramDraft
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
 from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.dialect.templates import nodes_in, walk
@@ -27,7 +27,7 @@ from compiler.memory.specs import raw_bytes
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.signature import constant_values, updated_signature
-from compiler.passes.standard.dead_code import without_unused_weights
+from compiler.passes.standard.dead_code import drop_unused_weights
 from compiler.passes.standard.folded_expressions import folded_expressions
 from compiler.untyped import OpOverload, aten
 
@@ -90,7 +90,7 @@ def with_quantized_constants(
 
     Returns: the given program if nothing is folded
     """
-    weights = set(_constants(edge))
+    weights = set(_constants(edge.graph, edge.graph_signature, edge))
     fixed = set(weights)
     requested: set[Node] = set()
     for node in edge.graph.nodes:
@@ -145,27 +145,23 @@ def _propagated(
         hashed: name constants by their content, so that equal ones of several methods share a
             name in a data file, and different ones do not
     """
-    program = copied_program(exported_program)
-    known = _computed(program, may)
+    draft = ProgramDraft.of(exported_program)
+    known = _computed(draft, may)
     found = {node: value for node, value in known.items() if node.op == "call_function"}
     if not found:
         return exported_program
-    constants, state = dict(program.constants), dict(program.state_dict)
-    specs = _replaced(program, found, constants, state, hashed=hashed)
-    signature = _with_constants(program, specs)
-    _copy_returned(program.graph, set(specs), _clone_of(found, skip_dim_order=skip_dim_order))
-    program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
-    signature = updated_signature(signature, program.graph, "constant_prop_pass")
-    root = program.graph_module
-    built = rebuilt(
-        program, root, program.graph, signature=signature, constants=constants, state_dict=state
-    )
-    return without_unused_weights(built)
+    specs = _replaced(draft, found, hashed=hashed)
+    draft.signature = _with_constants(draft, specs)
+    _copy_returned(draft.graph, set(specs), _clone_of(found, skip_dim_order=skip_dim_order))
+    draft.graph.eliminate_dead_code(is_impure_node=_is_fixed)
+    draft.signature = updated_signature(draft.signature, draft.graph, "constant_prop_pass")
+    drop_unused_weights(draft)
+    return draft.built(exported_program)
 
 
-def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Node, Any]:
-    known: dict[Node, Any] = {**_constants(program)}
-    for node in program.graph.nodes:
+def _computed(draft: ProgramDraft, may: Callable[[Node], bool]) -> dict[Node, Any]:
+    known: dict[Node, Any] = {**_constants(draft.graph, draft.signature, draft)}
+    for node in draft.graph.nodes:
         called = node.op == "call_function"
         if called and may(node) and all(i in known for i in node.all_input_nodes):
             value = _value(node, known)
@@ -174,13 +170,14 @@ def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Nod
     return known
 
 
-def _constants(program: ExportedProgram) -> dict[Node, torch.Tensor]:
+def _constants(
+    graph: torch.fx.Graph, signature: ExportGraphSignature, data: ExportedProgram | ProgramDraft
+) -> dict[Node, torch.Tensor]:
     """Return the values of weights and constants that no method writes."""
-    held = {**program.constants, **program.state_dict}
-    values = constant_values(program.graph_signature, held)
+    values = constant_values(signature, {**data.constants, **data.state_dict})
     return {
         node: values[node.name]
-        for node in program.graph.nodes
+        for node in graph.nodes
         if node.op == "placeholder" and node.name in values
         if WRITTEN_ELSEWHERE not in node.meta
     }
@@ -230,18 +227,13 @@ def _plain(leaf: Any, node: Node) -> Any:  # noqa: ANN401
 
 
 def _replaced(
-    program: ExportedProgram,
-    found: Mapping[Node, Any],
-    constants: dict[str, Any],
-    state: dict[str, Any],
-    *,
-    hashed: bool,
+    draft: ProgramDraft, found: Mapping[Node, Any], *, hashed: bool
 ) -> dict[Node, InputSpec]:
     """Replace folded nodes by placeholders; add their tensors to the constants or the weights."""
-    graph, taken = program.graph, {*constants, *state}
+    graph, taken = draft.graph, {*draft.constants, *draft.state_dict}
     mode = fake_mode_of(graph.nodes)
     anchor = next(n for n in graph.nodes if n.op != "placeholder")
-    weights = _weights(program)
+    weights = _weights(draft)
     specs: dict[Node, InputSpec] = {}
     built: dict[str, Node] = {}
     free = (
@@ -263,7 +255,7 @@ def _replaced(
         # What came from weights is stored where weights are, in a data file if requested. It is
         # a buffer of the state: one that is not kept is taken for a state without a value.
         of_weights = hashed and not weights.isdisjoint(_ancestors(node))
-        (state if of_weights else constants)[name] = value
+        (draft.state_dict if of_weights else draft.constants)[name] = value
         kind = InputKind.BUFFER if of_weights else InputKind.CONSTANT_TENSOR
         specs[new] = InputSpec(kind, argument, name, persistent=True)
         node.replace_all_uses_with(new, delete_user_cb=lambda user: user not in found)
@@ -280,22 +272,20 @@ def _hashed_name(value: torch.Tensor, taken: Collection[str]) -> str:
     return name
 
 
-def _weights(program: ExportedProgram) -> set[Node]:
+def _weights(draft: ProgramDraft) -> set[Node]:
     kinds = (InputKind.PARAMETER, InputKind.BUFFER)
-    names = {s.arg.name for s in program.graph_signature.input_specs if s.kind in kinds}
-    return {node for node in program.graph.nodes if node.name in names}
+    names = {s.arg.name for s in draft.signature.input_specs if s.kind in kinds}
+    return {node for node in draft.graph.nodes if node.name in names}
 
 
-def _with_constants(
-    program: ExportedProgram, specs: Mapping[Node, InputSpec]
-) -> ExportGraphSignature:
-    """Move the new placeholders before the user's inputs, in graph and signature."""
-    signature = program.graph_signature
+def _with_constants(draft: ProgramDraft, specs: Mapping[Node, InputSpec]) -> ExportGraphSignature:
+    """Move the new placeholders before the user's inputs; return the signature with them."""
+    signature = draft.signature
     inputs = list(signature.input_specs)
     users = [place for place, spec in enumerate(inputs) if spec.kind == InputKind.USER_INPUT]
     if users:
         name = inputs[users[0]].arg.name
-        anchor = next(node for node in program.graph.nodes if node.name == name)
+        anchor = next(node for node in draft.graph.nodes if node.name == name)
         for node in specs:
             anchor.prepend(node)
     place = users[0] if users else len(inputs)

@@ -8,7 +8,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 
-from compiler.dialect.copies import copied_program, rebuilt
+from compiler.dialect.copies import ProgramDraft
 from compiler.passes.base import (
     ExportedProgramPassBase,
     ExportedProgramPassResult,
@@ -45,39 +45,36 @@ def remove_unused_parameters_pass(exported_program: ExportedProgram) -> Exported
 
     Returns: the given program if all are read
     """
-    if not _unused(exported_program):
+    if not _unused(exported_program.graph, exported_program.graph_signature):
         return exported_program
-    return without_unused_weights(copied_program(exported_program))
+    draft = ProgramDraft.of(exported_program)
+    drop_unused_weights(draft)
+    return draft.built(exported_program)
 
 
-def without_unused_weights(program: ExportedProgram) -> ExportedProgram:
-    """Return a program without unused weights; its graph is changed."""
-    unused = _unused(program)
+def drop_unused_weights(draft: ProgramDraft) -> None:
+    """Remove the weights and constants that no node of a draft reads, with their data."""
+    unused = _unused(draft.graph, draft.signature)
     if not unused:
-        return program
-    signature = program.graph_signature
-    gone = [spec for spec in signature.input_specs if spec.arg.name in unused]
-    for node in list(program.graph.nodes):
+        return
+    inputs, outputs = draft.signature.input_specs, draft.signature.output_specs
+    for node in list(draft.graph.nodes):
         if node.name in unused:
-            program.graph.erase_node(node)
-    kept = [spec for spec in signature.input_specs if spec.arg.name not in unused]
-    needed = {spec.target for spec in kept} | {spec.target for spec in signature.output_specs}
-    targets = {spec.target for spec in gone} - needed
-    return rebuilt(
-        program,
-        program.graph_module,
-        program.graph,
-        signature=ExportGraphSignature(kept, signature.output_specs),
-        state_dict={n: value for n, value in program.state_dict.items() if n not in targets},
-        constants={n: value for n, value in program.constants.items() if n not in targets},
-    )
+            draft.graph.erase_node(node)
+    kept = [spec for spec in inputs if spec.arg.name not in unused]
+    needed = {spec.target for spec in (*kept, *outputs)}
+    gone = {spec.target for spec in inputs if spec.arg.name in unused} - needed
+    draft.signature = ExportGraphSignature(kept, outputs)
+    for data in (draft.state_dict, draft.constants):
+        for name in gone & data.keys():
+            del data[name]
 
 
-def _unused(program: ExportedProgram) -> set[str]:
-    data = {s.arg.name for s in program.graph_signature.input_specs if s.kind in _DATA}
+def _unused(graph: torch.fx.Graph, signature: ExportGraphSignature) -> set[str]:
+    data = {s.arg.name for s in signature.input_specs if s.kind in _DATA}
     return {
         node.name
-        for node in program.graph.nodes
+        for node in graph.nodes
         if node.op == "placeholder" and node.name in data and not node.users
     }
 
