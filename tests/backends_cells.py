@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ _OF_INTEGERS = {
     "vgf": "vgf:spec=TOSA-1.0+INT",
 }
 _INTEGERS_ALONE = ("ethos-u", "cortex-m", "nxp")  # a float model is quantized for them
+_NEEDED = ("own", "run")
 _NOT_COMPILED = "not compiled"
 _SUMS = ("delegate overhead", "unattributed", "cost of tracing")
 Words = tuple[str | Path, ...]
@@ -109,22 +110,28 @@ def without_folders(text: str) -> str:
     return re.sub(r"(?<![^\s('\"])/(?:[^\s/]+/)+", "", text)
 
 
-def cells_of(row: Row, seconds: int = 0) -> Iterator[tuple[str, str]]:
+def cells_of(
+    row: Row, seconds: int = 0, columns: Collection[str] = COLUMNS
+) -> Iterator[tuple[str, str]]:
     """Yield column and text of each cell of a row.
 
     Args:
         row: backend, model and folder
         seconds: bound of a cell; 0 for none
+        columns: that are wanted; the program and its run, which others need, are made anyway
     """
+    wanted = {*columns, *_NEEDED}
     if compiles(row.card):
         yield from _bounded(("own", partial(row.compiled, "own", *row.names())), seconds)
-        stock = partial(row.compiled, "stock", *row.names(), stock=True)
-        yield from _bounded(("stock", stock), seconds)
+        if "stock" in wanted:
+            stock = partial(row.compiled, "stock", *row.names(), stock=True)
+            yield from _bounded(("stock", stock), seconds)
         if not (row.own / "model.pte").is_file():
             yield from ((one, _NOT_COMPILED) for one in COLUMNS[2:])
             return
         for cell in (*_of_files(row), *_of_recompiles(row)):
-            yield from _bounded(cell, seconds)
+            if cell[0] in wanted:
+                yield from _bounded(cell, seconds)
         return
     why = row.card.missing or row.card.works
     kept = kept_payload(row)

@@ -125,6 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", action="append", default=[], help="default: all")
     parser.add_argument("--model", action="append", default=[], choices=NAMES, help="default: all")
+    parser.add_argument("--column", action="append", choices=COLUMNS, help="again; others stay")
     parser.add_argument("--seconds", type=int, default=_SECONDS, help="bound of a cell")
     parser.add_argument("--again", action="store_true", help="also what was run before")
     parser.add_argument("--only-write", action="store_true", help="run nothing")
@@ -137,7 +138,7 @@ def main() -> None:
     process.started = Forks(process.started, [f"inspector.worker.{one}" for one in WORKER]).started
     for card, model in _rows_of(() if options.only_write else chosen, options.model or NAMES):
         done = rows.get((card.name, model))
-        if done is None or options.again or not done.is_complete:
+        if done is None or options.again or options.column or not done.is_complete:
             _run_kept(card, model, rows, options)
     lines = [*table([*complete(rows)])]
     PAGE.write_text(with_table(PAGE.read_text("utf-8"), lines), "utf-8")
@@ -149,8 +150,10 @@ def _run_kept(card: BackendCard, model: str, rows: Results, options: argparse.Na
         if options.keep:
             folder = options.keep / f"{card.name}_{model}"
             folder.mkdir(parents=True)
-        found = rows[card.name, model] = Cells(card.name, model)
-        for column, text in cells_of(Row(card, model, folder), options.seconds):
+        found = rows.get((card.name, model)) if options.column else None
+        found = rows[card.name, model] = found or Cells(card.name, model)
+        columns = options.column or COLUMNS
+        for column, text in cells_of(Row(card, model, folder), options.seconds, columns):
             found.text[column] = text
             write_results(RESULTS, rows)
     sys.stderr.write(f"{card.name} {model}: {rows[card.name, model].text}\n")

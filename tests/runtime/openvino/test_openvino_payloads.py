@@ -47,10 +47,17 @@ class Port:
     def get_shape(self): return [2]
     def get_node(self): return Name()
 class Row:
-    class Status: EXECUTED = 1
+    class Status: EXECUTED, NOT_RUN = 1, 0
     status, node_type, node_name, exec_type = 1, "Toy", "double", "jit_toy"
     class real_time:
         total_seconds = staticmethod(lambda: 3e-6)
+class Quick(Row):  # below a microsecond
+    status, node_name, exec_type = 0, "quick", "ref_any_f32"
+    class real_time: total_seconds = staticmethod(lambda: 0.0)
+class Fused(Quick): node_name, exec_type = "fused", "undef"
+class Moved(Quick): node_name, exec_type = "moved", "unknown_f32"
+class Left(Quick): status, node_name = 2, "left out"
+class Given(Row): node_type, node_name = "Parameter", "x"
 class Request:
     def set_input_tensor(self, index, tensor): self.given = tensor
     def infer(self, share_outputs=False):
@@ -62,7 +69,7 @@ class Request:
         tensor = Tensor(self.made.view("u1"), [2], None)
         tensor.data = self.made
         return tensor
-    def get_profiling_info(self): return [Row()]
+    def get_profiling_info(self): return [Row(), Quick(), Fused(), Moved(), Left(), Given()]
 class Compiled:
     inputs = outputs = [Port()]
     def create_infer_request(self): return Request()
@@ -105,7 +112,11 @@ def test_process_answers_refuses_and_ends_with_the_package(toy: ProcessHost) -> 
     toy.infer(number)
     ((data, shape),) = toy.results(number)
     assert (data.view(np.float32).tolist(), shape) == ([3.0, 8.0], (2,))
-    assert toy.profile(number) == [("double", "Toy", "jit_toy", 3.0)]
+    assert toy.profile(number) == [
+        ("double", "Toy", "jit_toy", 3.0),
+        ("quick", "Toy", "ref_any_f32", 0.0),
+        ("moved", "Toy", "unknown_f32", 0.0),
+    ]
     with pytest.raises(OpenvinoError, match=r"^OpenVINO 2025\.9\.9 refuses .*unknown property X$"):
         toy.load(b"blob", "CPU", {"X": "1"})
     with pytest.raises(OpenvinoError, match="has no device GPU here; available: CPU"):

@@ -200,3 +200,17 @@ def test_small_network_is_run_by_the_c_interface(monkeypatch: pytest.MonkeyPatch
     for _ in range(5):
         loaded.execute(_given("openvino_m1")[0])
     assert not asked  # options reach the package alone
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_layers_of_a_trace_are_the_same_in_each_run(name: str) -> None:
+    """Those of less than a microsecond are among them: whether one takes more is chance."""
+    found: list[list[Any]] = []
+    for _ in range(6):
+        tracer = EventTracer()
+        program = _runtime().load_program(FOLDER / f"{name}.pte", tracer=tracer)
+        program.load_method("forward").execute(_given(name)[0])
+        rows: list[Any] = tracer.rows
+        found.append([row[0] for row in rows if isinstance(row[0], str)])
+    assert len(found[0]) > 1
+    assert all(one == found[0] for one in found)
