@@ -28,7 +28,7 @@ def run_fused(chains: Chains, fused: FusedRun) -> None:
     """Run the calls of a fused run; the plan has one chain without jumps."""
     fused.activate()
     chains.spend(chains.budget, len(chains.calls[0]), 0)
-    if fused.flow is not None:
+    if fused.may_record:
         fused.runs += 1
         if fused.runs > RUNS_BEFORE_SCRIPTS and has_scripts():
             _record(chains, fused)

@@ -12,7 +12,7 @@ from compiler.llm.config import config_of
 from compiler.llm.export import export_llm
 from runtime import EventTracer, ExecutionError, Method, Runtime
 from runtime.execution import ways
-from runtime.execution.fused.stretches import SymbolicStretch
+from runtime.execution.fused.stretches import Stretch, SymbolicStretch
 
 pytestmark = pytest.mark.slow
 _CONTEXT = 16
@@ -74,18 +74,51 @@ def _single(program: bytes) -> list[torch.Tensor]:
         return _logits(_method(program))
 
 
+def _graphed(method: Method) -> list[tuple[int, ...]]:
+    """Return the instructions of each graph."""
+    fused = method._runner.plan.fused
+    calls = [] if fused is None else fused.calls
+    return [tuple(one.places) for one in calls if isinstance(one, Stretch)]
+
+
+def _first_of_a_token(program: bytes) -> Method:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ways, "RUNS_BEFORE_SCRIPTS", 3)
+        method = _method(program)
+        for place in range(8):
+            _call(method, place, [7])
+    return method
+
+
 @pytest.mark.parametrize("recorded", [3, _OF_PROMPT])
 def test_tokens_have_the_bits_of_single_calls(
     program: bytes, recorded: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Graphs are made of a token; where they would be made of a prompt, the calls stay."""
+    """Graphs are made of a token; where the first ones are made of a prompt, by the next token."""
     wanted = _single(program)
     monkeypatch.setattr(ways, "RUNS_BEFORE_SCRIPTS", recorded)
     method = _method(program)
     found = _logits(method)
     assert all(torch.equal(one, two) for one, two in zip(found, wanted, strict=True))
-    assert bool(_graphs(method)) == (recorded != _OF_PROMPT)
+    assert _graphs(method)
+    assert _graphed(method) == _graphed(_first_of_a_token(program))
     assert not any(one.failures for one in _graphs(method))
+
+
+def test_prompts_alone_end_the_search_for_a_token(
+    program: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ways, "RUNS_BEFORE_SCRIPTS", 0)
+    method = _method(program)
+    for first in range(8):  # a token before each prompt looks like a generation
+        _call(method, 0, [first])
+        _call(method, 1, [first, 5, 9])
+        _call(method, 0, [5, 9])
+    fused = method._runner.plan.fused
+    assert fused is not None
+    assert fused.recordings <= 4
+    wanted = _method(program)
+    assert torch.equal(_call(method, 0, [3, 4]), _call(wanted, 0, [3, 4]))
 
 
 def test_positions_outside_of_the_cache_leave_it_as_it_is(program: bytes) -> None:

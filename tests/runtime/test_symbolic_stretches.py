@@ -104,6 +104,20 @@ class Mixed(nn.Module):
         return self.last(self.norm(self.first(x).roll(1, 1)).flip(0)) + x
 
 
+class Gathered(nn.Module):
+    """Rows and single elements of tables at positions that are given, some from the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.randn(_LONGEST, 4))
+
+    def forward(self, places):
+        rows = self.table[places] * 2
+        pairs = self.table[places.to(torch.int32), places % 4]
+        columns = self.table[:, places % 4]
+        return rows, pairs + 1, columns.sum(0)
+
+
 class Branches(nn.Module):
     """A branch between stretches of sizes that change."""
 
@@ -129,11 +143,16 @@ def _from(rows: int) -> list[Tensor]:
     return [torch.randn(rows, 4), torch.tensor([min(rows, _LONGEST - rows)])]
 
 
+def _places(count: int) -> list[Tensor]:
+    return [torch.randint(-_LONGEST, _LONGEST, (count,))]
+
+
 FAMILIES: dict[str, tuple[type[nn.Module], Callable[[int], list[Tensor]], Any]] = {
     "images": (Images, _rows(3, 7, 7), ({0: ROWS},)),
     "decoder": (Decoder, _words, ({1: ROWS},)),
     "pieces": (Pieces, _rows(4), ({0: ROWS},)),
     "cached": (Cached, _from, ({0: ROWS}, {})),
+    "gathered": (Gathered, _places, ({0: ROWS},)),
     "branches": (Branches, _rows(3), ({0: ROWS},)),
 }
 
@@ -279,6 +298,24 @@ def test_an_index_out_of_range_names_its_instruction() -> None:
         method.execute([torch.tensor([[1, 2, 99]])])
     assert raised.value.operator == "aten::embedding.out"
     assert len(method.execute(_words(7))) == 2
+
+
+@pytest.mark.parametrize("place", [_LONGEST, -_LONGEST - 1])
+def test_a_place_outside_of_a_table_names_its_instruction(place: int) -> None:
+    buffer = compiled("gathered")
+    method, calls = method_of(buffer), [*calls_of("gathered")]
+    for inputs in calls:
+        method.execute(inputs)
+    graphed = {at for one in graphs_of(method) for at in one.places}
+    operators = method._runner._chains.instructions[0]
+    assert "aten::index.Tensor_out" in {operators[at].operator for at in graphed}
+    for _ in range(5):  # errors of the inputs are no reason to leave the graph
+        with pytest.raises(ExecutionError) as raised:
+            method.execute([torch.tensor([1, place])])
+        assert raised.value.operator == "aten::index.Tensor_out"
+    assert failures_of(method) == 0
+    for inputs, single in zip(calls, without_graphs(buffer, calls), strict=True):
+        assert same_bits(method.execute(inputs), single)
 
 
 def test_a_graph_that_never_fits_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from runtime.errors import ExecutionError
 from runtime.execution.binding import BoundInstruction
 from runtime.execution.fused.agreement import Unoptimized
 from runtime.execution.fused.dataflow import Dataflow
-from runtime.execution.fused.planner import FusedRun, Planner
+from runtime.execution.fused.fused_run import FusedRun
+from runtime.execution.fused.planner import Planner
 from runtime.execution.fused.resolved import resolved_calls
 from runtime.execution.fused.scripts import has_scripts
 from runtime.execution.fused.stretches import Stretch

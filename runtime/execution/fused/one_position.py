@@ -27,7 +27,12 @@ class OnePosition:
 
     def holds(self, items: Sequence[Any]) -> bool:
         """Return whether it holds for the values of a method."""
-        for index, context in self.starts:
-            if not 0 <= items[index] < context:
-                return False
-        return all(tensor.shape[1] == 1 for tensor in self.given)
+        return self._is_in_cache(items) and all(tensor.shape[1] == 1 for tensor in self.given)
+
+    def has_held(self, items: Sequence[Any]) -> bool:
+        """Return whether it held in the last run, as far as its tensors are still there."""
+        kept = [tensor for tensor in self.given if tensor.dim() > 1]
+        return self._is_in_cache(items) and all(tensor.shape[1] == 1 for tensor in kept)
+
+    def _is_in_cache(self, items: Sequence[Any]) -> bool:
+        return all(0 <= items[index] < context for index, context in self.starts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,93 +14,15 @@ from runtime.execution.fused import calls
 from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Dataflow, TensorUse
 from runtime.execution.fused.depthwise import depthwise_taps
 from runtime.execution.fused.fuse import Fuser
+from runtime.execution.fused.fused_run import FusedRun
 from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
 from runtime.execution.fused.operators import CONSTANT, DIRECT, FRESH, MATMULS, SCALED, VIEWS
-from runtime.execution.fused.stretches import Stretch, scripted_calls
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
-from runtime.memory.release import release_idle_pages
 from runtime.program.values import Boxed, ValueTable
-from schema.objects.cyclic_gc import gc_suspended
 
 _FOLDED_BYTES = 16 << 20  # of folded results, which need memory in addition to the planned buffers
-
-
-def _pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
-    return []
-
-
-@dataclass(slots=True)
-class FusedRun:
-    """The calls of a run without a tracer.
-
-    While it is active, tensors point at results outside of their planned memory.
-
-    Attributes:
-        calls: in order
-        places: index of the instruction that each call belongs to
-        direct: calls, by instruction, that traced runs may use: they write into the slot
-        originals: tensors that the calls redirect, and their planned memory
-        constants: tensors with equal contents in every run, and their folded contents
-        idle: address and bytes of planned memory that these calls never touch
-        active: whether tensors point outside of their planned memory
-        flow: reads and writes of each tensor, None once the calls are scripted
-        runs: how often the calls have run, until they are scripted
-        is_scripted: whether graphs stand for stretches of calls
-        has_kernels: whether some calls are more than a delegate's call on tensors in place
-    """
-
-    calls: list[Call] = field(default_factory=list[Call])
-    places: list[int] = field(default_factory=list[int])
-    direct: dict[int, Call] = field(default_factory=dict[int, Call])
-    originals: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
-    constants: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
-    idle: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    active: bool = False
-    flow: Dataflow | None = None
-    runs: int = 0
-    is_scripted: bool = False
-    has_kernels: bool = True
-
-    def add(self, place: int, call: Call) -> None:
-        """Append a call."""
-        self.calls.append(call)
-        self.places.append(place)
-
-    @gc_suspended()
-    def record(self, notice: Callable[[int], None]) -> None:
-        """Run the calls, and let graphs stand for stretches of them from the next run on.
-
-        Args:
-            notice: called with the instruction that runs next
-        """
-        flow, self.flow = self.flow, None
-        assert flow is not None
-        self.calls, self.places = scripted_calls(self.calls, self.places, flow, notice)
-        self.is_scripted = any(isinstance(call, Stretch) for call in self.calls)
-
-    def activate(self) -> None:
-        """Point folded tensors at their contents, and release the memory that only traces need."""
-        if self.active:
-            return
-        for tensor, contents in self.constants:
-            tensor.data = contents
-        for address, nbytes in self.idle:
-            release_idle_pages(address, nbytes)
-        self.active = True
-
-    def deactivate(self) -> None:
-        """Point every tensor at its planned memory."""
-        if self.active:
-            self.restore()
-
-    def restore(self) -> None:
-        """Point every tensor at its planned memory again."""
-        # the first entry of a tensor is its planned memory
-        for tensor, original in reversed(self.originals):
-            tensor.data = original
-        self.active = False
 
 
 class Planner:

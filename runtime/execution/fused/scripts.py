@@ -34,6 +34,7 @@ _REFUSED_TAGS = frozenset(
 )
 
 
+_INTEGERS = (torch.int32, torch.int64)
 _UNLIMITED = (1 << 63) - 1
 
 
@@ -192,7 +193,7 @@ class ScriptWriter:
         Raises: UnscriptableError
         """
         known = _signature(operator)
-        if known.is_refused:
+        if known.is_refused and not _is_gather(operator, args):
             raise UnscriptableError(known.name)
         given = [self._argument(arg, value) for arg, value in _arguments(known, args, named)]
         return self._form.operator(known.text, known.name, given, known.returns, known.requested)
@@ -320,6 +321,14 @@ class ScriptWriter:
         """
         returned = self._returned
         return self._form.function(self.listed(returned) if returned else self.constant(None))
+
+
+def _is_gather(operator: OpOverload, args: Sequence[Any]) -> bool:
+    """Return whether an operator is an index with integers, whose sizes follow from theirs."""
+    if operator is not _torch.ops.aten.index.Tensor:
+        return False
+    given = [one for one in args[1] if one is not None]
+    return all(isinstance(one, Tensor) and one.dtype in _INTEGERS for one in given)
 
 
 def results_of(step: OperatorStep, count: int) -> Sequence[Any]:

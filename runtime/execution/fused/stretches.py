@@ -7,6 +7,7 @@ instructions, so that the graph computes the sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import gt
 from typing import Any
@@ -275,6 +276,7 @@ class _Recording:
         self._places = places
         self._scope = scope
         self._agreed: set[Hashable] = set()  # forms of stretches whose graphs gave the same bits
+        self.postponed: list[OnePosition] = []
 
     def run(self, notice: Callable[[int], None]) -> Iterator[tuple[Call, int]]:
         """Run the calls, and return those of the next runs with their instructions.
@@ -371,6 +373,7 @@ class _Recording:
             one.computed, one.limits = tuple(computed), tuple(writer.limits)
             one.position = writer.position
             if not one.position.holds(one.items):
+                self.postponed.append(one.position)
                 return None
         form = (one.function, *[done.kernel for done in taken], *[t.dtype for t in writer.inputs])
         if form not in self._agreed:
@@ -395,12 +398,27 @@ def _symbolic(done: SymbolicCall) -> SymbolicCall | None:
     return done if done.run() else None
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptedCalls:
+    """The calls of a fused run, with graphs.
+
+    Attributes:
+        calls: in order
+        places: instruction of each
+        postponed: what has to hold for further graphs, which a later run can make
+    """
+
+    calls: list[Call]
+    places: list[int]
+    postponed: Sequence[OnePosition]
+
+
 def scripted_calls(
     run_calls: Sequence[Call],
     places: Sequence[int],
     flow: Dataflow,
     notice: Callable[[int], None],
-) -> tuple[list[Call], list[int]]:
+) -> ScriptedCalls:
     """Run the calls of a fused run, and return those of the next runs.
 
     Args:
@@ -409,5 +427,7 @@ def scripted_calls(
         flow: reads and writes of each tensor
         notice: called with the instruction that runs next
     """
-    made = list(_Recording(run_calls, places, scope_of(flow)).run(notice))
-    return [call for call, _ in made], [place for _, place in made]
+    recording = _Recording(run_calls, places, scope_of(flow))
+    made = list(recording.run(notice))
+    found = [call for call, _ in made], [place for _, place in made]
+    return ScriptedCalls(*found, recording.postponed)
