@@ -190,7 +190,7 @@ class _Network:
 
 
 def _has_run(one: Any) -> bool:  # noqa: ANN401
-    """Return whether a layer has run: the CPU plugin says not of one below a microsecond.
+    """Return whether a layer has run: the CPU plugin denies it of one below a microsecond.
 
     One that is part of another has no kernel.
     """
