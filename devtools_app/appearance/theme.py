@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 from devtools_app.appearance.colours import DARK, LIGHT, Palette, mix
 from devtools_app.appearance.icon_set import draw_icon
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
+from devtools_app.appearance.restyling import Call, Restyling
 from devtools_app.appearance.stylesheet import style_sheet
 
 if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
@@ -56,7 +57,8 @@ class Theme(QObject):
     """The look of the application.
 
     Signals:
-        changed(): palette or font size have changed; read colours and icons again
+        changed(): palette or font size have changed; read colours and icons again. Emitted once
+            what can be seen is restyled, soon after the change
 
     Attributes:
         palette: the colours in use
@@ -73,12 +75,13 @@ class Theme(QObject):
         self._size = _clamped(size)
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._canvas: CanvasColours | None = None
+        self._restyling = Restyling(app, self)
         self.palette: Palette = LIGHT
         load_fonts()
         for effect in _EFFECTS:
             QApplication.setEffectEnabled(effect, False)
         app.setStyle(QStyleFactory.create("Fusion"))
-        self._apply()
+        self._apply(lambda: None)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     @property
@@ -107,16 +110,14 @@ class Theme(QObject):
         """Use the light palette, the dark one, or that of the system."""
         if mode is not self._mode:
             self._mode = mode
-            self._apply()
-            self.changed.emit()
+            self._change()
 
     def set_size(self, size: int) -> None:
         """Change the size of normal text; small and large text follow."""
         size = _clamped(size)
         if size != self._size:
             self._size = size
-            self._apply()
-            self.changed.emit()
+            self._change(size=True)
 
     def sans(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
         """Return the font of the interface."""
@@ -142,37 +143,41 @@ class Theme(QObject):
 
     def _system_changed(self) -> None:
         if self._mode is ThemeMode.SYSTEM:
-            self._apply()
-            self.changed.emit()
+            self._change()
 
-    def _apply(self) -> None:
+    @property
+    def busy(self) -> bool:
+        """Return whether widgets, above all those not on the screen, still follow a change."""
+        return self._restyling.busy
+
+    def follow(self, call: Call, *, size_only: bool = False) -> None:
+        """Call a method of a widget soon after each change, first if it can be seen.
+
+        What is cheap, or belongs to no widget, is connected to ``changed`` instead.
+
+        Args:
+            call: the method
+            size_only: after a change of the text size, whatever the colours
+        """
+        self._restyling.follow(call, size_only=size_only)
+
+    def _change(self, *, size: bool = False) -> None:
+        self._apply(self.changed.emit, size=size)
+
+    def _apply(self, then: Call, *, size: bool = False) -> None:
         self.palette = DARK if self._is_dark() else LIGHT
         self._canvas = None
         self._app.setPalette(qt_palette(self.palette))
         for name in _OUTLINED:
             self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
         self._app.setFont(self.sans())
-        _forget_rules(self._app)
-        self._app.setStyleSheet(style_sheet(self.palette))
+        self._restyling.set_rules(style_sheet(self.palette), then, size=size)
 
     def _is_dark(self) -> bool:
         if self._mode is ThemeMode.SYSTEM:
             scheme = QGuiApplication.styleHints().colorScheme()
             return scheme == Qt.ColorScheme.Dark
         return self._mode is ThemeMode.DARK
-
-
-def _forget_rules(app: QApplication) -> None:
-    """Let Qt restyle each widget once when the style sheet of the application is replaced.
-
-    Qt restyles every widget that it has cached rules for, and below each all of its children again:
-    54,000 times for 4,300 widgets, 2.3 s. With rules of top-level widgets alone it is once each,
-    0.2 s (``QStyleSheetStyle::repolish``).
-    """
-    if app.styleSheet():
-        app.style().unpolish(app)  # forgets all rules
-        for widget in app.topLevelWidgets():
-            app.style().polish(widget)
 
 
 def _with_outlines(palette: Palette) -> QPalette:

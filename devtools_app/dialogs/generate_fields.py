@@ -72,7 +72,7 @@ class GenerateFields(QWidget):
         self.prompt.textChanged.connect(self._report)
         self.tokenizer.textChanged.connect(self._report)
         self.temperature.valueChanged.connect(self._show_draws)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
         self._show_draws()
 

@@ -58,7 +58,7 @@ class ListField(QWidget):
         self.adding = self._add_files() if one.names is FieldNames.FILE else self._add_names()
         layout.addWidget(self.adding)
         self.setFocusProxy(self.adding)
-        theme.changed.connect(self._rebuild)
+        theme.follow(self._rebuild)
         self._rebuild()
 
     @property

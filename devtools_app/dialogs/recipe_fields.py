@@ -99,7 +99,7 @@ class RecipeFields(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
 
     @property
     def touched(self) -> frozenset[str]:

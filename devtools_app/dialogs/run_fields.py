@@ -140,7 +140,7 @@ class RunFields(QWidget):
         self._lay_out()
         self._fill(form)
         self._wire()
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def form(self) -> RunForm:

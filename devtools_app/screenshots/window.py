@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 
 from devtools_app.app import create_application, make_window
 from devtools_app.appearance.look import ThemeMode
+from devtools_app.appearance.slices import Slices
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.window import MainWindow
@@ -124,7 +125,8 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
         began = time.monotonic()
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         now = time.monotonic()
-        busy = any(job.busy for job in window.findChildren(Latest))
+        jobs = (*window.findChildren(Latest), *window.findChildren(Slices))
+        busy = window.theme.busy or any(job.busy for job in jobs)
         drawing = any(plot.waiting for plot in window.findChildren(Plot))
         worked = now - began > _TURN_SECONDS  # laying out and painting may post more of it
         if window.controller.opener.busy or busy or drawing or worked:

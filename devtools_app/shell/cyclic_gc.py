@@ -14,7 +14,7 @@ _ROUNDS = 10  # collections of one generation before the next older one is due; 
 _FULL_SHARE = 0.01  # of the time for full collections
 # Objects that are looked at within a frame. More of them are the models of a large session, which
 # are kept: they are frozen instead, until a session is closed.
-_MOST = 200_000
+_MOST = 100_000
 
 
 class GarbageCollector(QObject):

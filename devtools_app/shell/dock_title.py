@@ -43,7 +43,7 @@ class DockTitle(QWidget):
         if self._more is not None:
             layout.addWidget(self._more)
         dock.windowTitleChanged.connect(self._label.setText)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def set_compact(self, on: bool) -> None:

@@ -58,7 +58,7 @@ class FoldBar(QFrame):
         self._float = ToolButton()
         self._float.clicked.connect(self.float_pressed)
         layout.addWidget(self._float)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
         self.show_open("")
 

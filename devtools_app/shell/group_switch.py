@@ -31,7 +31,7 @@ class _Segment(PushButton):
         self._number = str(number)
         self.setCheckable(True)
         set_role(self, "segment", "true")
-        theme.changed.connect(self._fit)
+        theme.follow(self._fit)
         self._fit()
 
     def _fit(self) -> None:

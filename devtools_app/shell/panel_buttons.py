@@ -32,7 +32,7 @@ class PanelButtons(QWidget):
         layout.setSpacing(2)
         for button in self.buttons.values():
             layout.addWidget(button)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def _button(self, name: str, dock: Dock) -> QToolButton:

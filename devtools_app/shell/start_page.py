@@ -85,7 +85,7 @@ class StartPage(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAccessibleName("Start page")
-        theme.changed.connect(self._rebuild)
+        theme.follow(self._rebuild, size_only=True)
         self._rebuild()
 
     def show_recents(self, recents: tuple[tuple[str, ...], ...]) -> None:

@@ -87,7 +87,7 @@ class StatusLine(QStatusBar):
             self.addPermanentWidget(part)
         self._computed.ready.connect(self._known)
         self._computed.failed.connect(self._failed)
-        theme.changed.connect(self._refresh)
+        theme.follow(self._refresh)
         self._refresh()
 
     def show_state(self, state: State) -> None:

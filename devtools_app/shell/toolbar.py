@@ -52,7 +52,7 @@ class GotoButton(PushButton):
         self._wanted = 0
         self.setObjectName("goto")
         self.setAccessibleName("Find node, operator or module")
-        theme.changed.connect(self._fit)
+        theme.follow(self._fit)
         self._fit()
 
     def _fit(self) -> None:

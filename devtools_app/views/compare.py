@@ -157,7 +157,7 @@ class ComparePane(PanelActions, Pane):
             layout.addWidget(label)
         layout.addWidget(split, 1)
         self.set_content(page)
-        self.theme.changed.connect(self._restyle)
+        self.theme.follow(self._restyle)
         self._restyle()
 
     def _show_variants(self) -> None:

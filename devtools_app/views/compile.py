@@ -65,7 +65,7 @@ class CompileView(QWidget):
         self._lay_out()
         self._compiling.changed.connect(self._refresh)
         self._compiling.printed.connect(self._print)
-        context.theme.changed.connect(self._restyle)
+        context.theme.follow(self._restyle)
         self._restyle()
         self._print(list(self._compiling.lines))
         self._refresh()

@@ -94,7 +94,7 @@ class GenerateView(QWidget):
         self.fields.file_requested.connect(self._choose_tokenizer)
         self._finding.ready.connect(lambda name: self.fields.show_source(str(name)))
         self.runner.changed.connect(self._refresh)
-        context.theme.changed.connect(self._restyle)
+        context.theme.follow(self._restyle)
         self._restyle()
         self._refresh()
 

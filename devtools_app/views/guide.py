@@ -109,7 +109,7 @@ class GuidePane(QWidget):
         down = QShortcut(QKeySequence(Qt.Key.Key_Down), self.search)
         down.setContext(Qt.ShortcutContext.WidgetShortcut)
         down.activated.connect(self.results.setFocus)
-        self._context.theme.changed.connect(self._restyle)
+        self._context.theme.follow(self._restyle)
 
     def _put(self, section: GuideSection) -> None:
         self._shown = section

@@ -141,7 +141,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.calls.chosen.connect(self._call_chosen)
         self.table.row_chosen.connect(self._row_chosen)
         offer_edits_of_rows(self.table, self.context)
-        self.theme.changed.connect(self._restyle)
+        self.theme.follow(self._restyle)
 
     def _restyle(self) -> None:
         for widget in (self.canvas, self.other, self.legend):
@@ -398,7 +398,7 @@ class _Drawing(QWidget):
             layout.addWidget(strip)
         layout.addWidget(calls, 1)
         calls.hide()
-        theme.changed.connect(self._show_strips)
+        theme.follow(self._show_strips)
 
     def show_calls(self, *, visible: bool) -> None:
         """Show the plot over calls, or the strips."""

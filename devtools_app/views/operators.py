@@ -119,7 +119,7 @@ class OperatorsPane(PanelActions, Pane):
             panel.filter_changed.connect(self._filter_changed)
         self.add_keys("E", self.events.toggle)
         self._arrange()
-        context.theme.changed.connect(self._give_room)
+        context.theme.follow(self._give_room)
 
     def _arrange(self) -> None:
         split = QSplitter(Qt.Orientation.Horizontal)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ChooseFiles, ShowView
@@ -46,10 +48,11 @@ class OverviewPane(Pane):
         self._work: dict[str, tuple[Fact, ...]] = {}
         self._cards: dict[str, Card] = {}
         self._headline: HeadlineCard | None = None
+        self._building = Slices(self)
         self._counting = Latest("work of methods", self)  # the rest need not wait for it
         self._counting.ready.connect(self._show_work)
         self.set_content(self.page)
-        context.theme.changed.connect(self._rebuild)
+        context.theme.follow(self._rebuild, size_only=True)
 
     @override
     def show_session(self, session: Session, state: State) -> None:
@@ -76,7 +79,6 @@ class OverviewPane(Pane):
         self._content = result if isinstance(result, Overview) else None
         self._work = {}
         self._rebuild()
-        self.show_content()
         session = self.state.session
         if session is not None:
             self._counting.submit(lambda _token: methods_work(session))
@@ -91,18 +93,36 @@ class OverviewPane(Pane):
         if self._headline is not None and self._content is not None:
             self._headline.add_costs(self._work.get(self._content.time.method, ()))
 
+    @property
+    @override
+    def working(self) -> bool:
+        """Return whether a result, or the rest of its page, is pending."""
+        return super().working or self._building.busy
+
     def _rebuild(self) -> None:
         content = self._content
-        if content is None:
-            return
+        if content is not None:  # a page at once would keep the window for 90 ms
+            self.page.begin()
+            self._building.start(self._parts(content))
+
+    def _parts(self, content: Overview) -> Iterator[None]:
+        """Build the page, a card at each step."""
         self.page.clear()
         self._headline = None
+        self._cards.clear()
         self.page.add_head(self._head(content))
+        yield
         if content.time.whole or self.state.session is None or self.state.session.dumps:
             self.page.add_head(self._time(content))
-        self._add_left(content)
-        self._add_right(content)
+        waiting = self.waits()
+        self.show_content()  # the cards that follow are placed one by one
+        yield
+        yield from self._add_left(content)
+        yield from self._add_right(content)
         self.page.end()
+        focus = QApplication.focusWidget()
+        if waiting and (focus is None or self.isAncestorOf(focus)):
+            self.take_focus()
 
     def _head(self, content: Overview) -> QWidget:
         head = QWidget()
@@ -128,8 +148,9 @@ class OverviewPane(Pane):
         card.chosen.connect(lambda view: self._ask(ShowView(view)))
         return card
 
-    def _add_left(self, content: Overview) -> None:
+    def _add_left(self, content: Overview) -> Iterator[None]:
         card = Card(self.theme, "Findings")
+        self.page.add_left(card)
         for number, (finding, entry) in enumerate(
             zip(content.findings, content.entries, strict=True)
         ):
@@ -139,13 +160,14 @@ class OverviewPane(Pane):
             if leads:
                 row.clicked.connect(lambda _on=False, number=number: self._choose(number))
             card.add_line(row, self._action(finding, number))
+            yield
         if not content.entries:
             card.add(card_text(self.theme, "Nothing stands out in these files."))
-        self.page.add_left(card)
         for lack in content.missing:
             card = Card(self.theme, f"Not open: {lack.what}")
             card.add_missing(lack)
             self.page.add_left(card)
+            yield
 
     def _action(self, finding: Finding, number: int) -> QWidget | None:
         """Return the button that acts on a finding, None where nothing can be done."""
@@ -160,22 +182,25 @@ class OverviewPane(Pane):
         )
         return button
 
-    def _add_right(self, content: Overview) -> None:
-        self._cards.clear()
+    def _add_right(self, content: Overview) -> Iterator[None]:
         self._add_next(content)
+        yield
         if content.verdict is not None:
             card = Card(self.theme, "Do the files belong together?")
             card.add_entries((content.verdict.entry,))
             card.add_entries(content.verdict.links)
             self.page.add_right(card)
+            yield
         for group in content.methods:
             card = self._cards[group.title] = Card(self.theme, f"Method {group.title}")
             card.add_facts((*group.facts, *self._work.get(group.title, ())))
             self.page.add_far(card)
+            yield
         for group in (*content.memory, content.files):
             card = Card(self.theme, group.title)
             card.add_facts(group.facts)
             self.page.add_far(card)
+            yield
 
     def _add_next(self, content: Overview) -> None:
         """Add the suggested next steps, and once a hint that the program can be changed here."""
@@ -217,6 +242,7 @@ class OverviewPane(Pane):
     @override
     def shut_down(self) -> None:
         """Stop the threads."""
+        self._building.stop()
         self._counting.close()
         super().shut_down()
 

@@ -269,14 +269,16 @@ class Pane(QWidget):
         raise NotImplementedError
 
     def _ready(self, result: object) -> None:
-        focus = QApplication.focusWidget()
-        waiting = focus is not None and self._waits(focus)
+        waiting = self.waits()
         self.show_result(result)
         if waiting:
             self.take_focus()
 
-    def _waits(self, focus: QWidget) -> bool:
+    def waits(self) -> bool:
         """Return whether the keyboard is here because there was nothing to use yet."""
+        focus = QApplication.focusWidget()
+        if focus is None:
+            return False
         if focus is self._focus_meanwhile or self.empty.isAncestorOf(focus):
             return True
         return not focus.isWindow() and focus.isAncestorOf(self)

@@ -93,7 +93,7 @@ class RecipeView(QWidget):
         self._previews.changed.connect(self._show_effect)
         self._previews.changed.connect(self._show_suggestions)
         self.suggestions.opened.connect(self._take_suggestion)
-        context.theme.changed.connect(self._restyle)
+        context.theme.follow(self._restyle)
         self._restyle()
 
     @property

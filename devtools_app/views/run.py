@@ -104,7 +104,7 @@ class RunView(QWidget):
         self._fields.folder_requested.connect(self._choose_folder)
         self._fields.library_requested.connect(self._choose_library)
         self._running.changed.connect(self._refresh)
-        context.theme.changed.connect(self._restyle)
+        context.theme.follow(self._restyle)
         self._restyle()
         self._edited()
         self._refresh()

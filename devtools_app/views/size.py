@@ -74,7 +74,7 @@ class SizePane(CanvasImage, PanelActions, Pane):
         self.canvas.menu_requested.connect(self._menu)
         self.table.row_chosen.connect(self._row_chosen)
         offer_edits_of_rows(self.table, context)
-        self.theme.changed.connect(self._restyle)
+        self.theme.follow(self._restyle)
 
     def _restyle(self) -> None:
         self.canvas.set_colours(self.theme.canvas)

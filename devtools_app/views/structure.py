@@ -91,7 +91,7 @@ class StructurePane(Pane):
         layout.addWidget(self.hex)
         self.splitter = Beside(self.tree, side, 68)
         self.set_content(self.splitter)
-        context.theme.changed.connect(self._restyle)
+        context.theme.follow(self._restyle)
         self._restyle()
 
     def _add_search(self) -> None:

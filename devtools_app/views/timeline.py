@@ -117,7 +117,7 @@ class TimelinePane(CanvasImage, Pane):
             lambda row: self.select_key(self.range.table.rows.key(row))
         )
         offer_edits_of_rows(self.range.table, self.context)
-        self.theme.changed.connect(self._restyle)
+        self.theme.follow(self._restyle)
 
     def _restyle(self) -> None:
         self.canvas.set_colours(self.theme.canvas)

@@ -53,11 +53,18 @@ class CardPage(QScrollArea):
         layout.addLayout(self._head)
         layout.addLayout(self._columns)
         layout.addStretch(1)
+        self._scrolled = 0  # where the page was before its cards were replaced
+        self._ended = False  # its new cards are complete, but not yet placed
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._fit)
         self.setWidget(page)
         page.installEventFilter(self)
+
+    def begin(self) -> None:
+        """Keep the look and the position of the page while its cards are replaced."""
+        self.viewport().setUpdatesEnabled(False)
+        self._scrolled = self.verticalScrollBar().value()
 
     def clear(self) -> None:
         """Remove all cards from the page."""
@@ -65,7 +72,7 @@ class CardPage(QScrollArea):
             while (item := layout.takeAt(0)) is not None:
                 widget = item.widget()
                 if widget is not None:
-                    widget.setParent(None)
+                    widget.hide()  # without a parent it would be styled as a window
                     widget.deleteLater()
 
     def add_head(self, widget: QWidget) -> None:
@@ -85,9 +92,10 @@ class CardPage(QScrollArea):
         self._far.addWidget(widget)
 
     def end(self) -> None:
-        """Align the cards of all columns to the top."""
+        """Align the cards of all columns to the top, and show them."""
         for column in (self._left, self._right, self._far):
             column.addStretch(1)
+        self._ended = True
         self._fit_later()
 
     @override
@@ -109,6 +117,10 @@ class CardPage(QScrollArea):
         page = self._page
         if page.height() < page.minimumSizeHint().height():
             self.event(QEvent(QEvent.Type.LayoutRequest))  # a scroll area fits its widget on this
+        if self._ended:
+            self.verticalScrollBar().setValue(self._scrolled)
+            self.viewport().setUpdatesEnabled(True)
+            self._ended = False
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

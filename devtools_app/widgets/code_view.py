@@ -154,7 +154,7 @@ class CodeView(QPlainTextEdit):
         )
         self.updateRequest.connect(self._scrolled)
         self.blockCountChanged.connect(self._fit_line_numbers)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def show_code(self, lines: Sequence[str], first: int = 1, marked: Sequence[int] = ()) -> None:

@@ -50,7 +50,7 @@ class DocumentView(QTextBrowser):
         self.setOpenLinks(False)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
-        theme.changed.connect(self._render)
+        theme.follow(self._render)
 
     def show_markdown(self, text: str) -> None:
         """Show a document from its beginning."""

@@ -59,7 +59,7 @@ class EmptyState(QWidget):
         self._buttons.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._buttons.addWidget(self._copy)  # last: what is done here comes before the code
         self._lay_out()
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
         self.show_need(need or Need(""))
 

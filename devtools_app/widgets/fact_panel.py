@@ -63,7 +63,7 @@ class FactPanel(QScrollArea):
         copy.triggered.connect(self.copy)
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        theme.changed.connect(self._rebuild)
+        theme.follow(self._rebuild, size_only=True)
         self._rebuild()
 
     @property

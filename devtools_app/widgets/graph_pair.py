@@ -64,7 +64,7 @@ class GraphPairView(QWidget):
         row.addWidget(self._map_room)
         layout.addLayout(row, 1)
         layout.addWidget(self.legend)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
 
     def _half(self, side: int) -> QWidget:
         canvas, title = self.canvases[side], self.titles[side]

@@ -47,7 +47,7 @@ class HexView(QAbstractScrollArea):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     @property

@@ -98,7 +98,7 @@ class ItemPanel(QWidget):
         self._prepare_view()
         self._filter.filter_changed.connect(self._filter_typed)
         self._filter.left.connect(self._view.setFocus)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     @property

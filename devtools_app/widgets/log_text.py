@@ -54,7 +54,7 @@ class LogText(QWidget):
         self.box.filter_changed.connect(lambda _text: self._filter_edited())
         self.box.left.connect(self.text.setFocus)
         self.levels.activated.connect(lambda _index: self._filter_edited())
-        theme.changed.connect(self._show_all)
+        theme.follow(self._show_all)
         self._show_all()
 
     @property

@@ -59,7 +59,7 @@ class MessageStrip(QFrame):
         layout.addLayout(self._offers)
         layout.addWidget(self._copy)
         layout.addWidget(self._close)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
         self.hide()
 

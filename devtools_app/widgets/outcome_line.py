@@ -36,7 +36,7 @@ class OutcomeLine(QFrame):
         layout.addWidget(self._text, 1)
         layout.addWidget(self._go)
         layout.addWidget(self._copy)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self.hide()
 
     @property

@@ -74,7 +74,7 @@ class Plot(QWidget):
         self.setAutoFillBackground(True)
         self.setAccessibleName(name)
         self._lay_out()
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def _lay_out(self) -> None:

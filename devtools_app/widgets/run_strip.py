@@ -47,7 +47,7 @@ class RunStrip(Plot):
         super().__init__(theme, "Time of each run")
         self.setMinimumWidth(160)
         self._set_height()
-        theme.changed.connect(self._set_height)
+        theme.follow(self._set_height)
 
     def _set_height(self) -> None:
         self.setFixedHeight(_DOTS + QFontMetrics(self.theme.mono(FontSize.SMALL)).height())

@@ -50,7 +50,7 @@ class TimeStrip(QWidget):
         set_accessible_role(self, QAccessible.Role.Chart)
         self.setAccessibleName("Time of each instruction")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self._restyle()
 
     def _restyle(self) -> None:

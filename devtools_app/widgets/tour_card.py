@@ -46,7 +46,7 @@ class TourCard(QFrame):
         self._leave.clicked.connect(self.left)
         self._lay_out()
         page.installEventFilter(self)
-        theme.changed.connect(self._restyle)
+        theme.follow(self._restyle)
         self.hide()
 
     @property

@@ -227,7 +227,7 @@ def test_words_keep_their_contrast_after_a_switch_while_the_window_is_open(windo
     grounds = ("raised", "sunken", "surface")
     for mode in (ThemeMode.DARK, ThemeMode.LIGHT):
         window.commands.set_theme(mode)
-        qtbot.wait(30)
+        qtbot.waitUntil(lambda: not window.theme.busy)
         palette = window.theme.palette
         found = set()
         for label in window.findChildren(QLabel):

@@ -97,9 +97,10 @@ def test_a_dot_names_its_block(theme: Theme, qtbot) -> None:
 
 
 @pytest.mark.slow
-def test_dots_of_variants_follow_the_palette(pane: ComparePane) -> None:
+def test_dots_of_variants_follow_the_palette(pane: ComparePane, qtbot) -> None:
     entries = pane.tree.entries
     assert entries
     dark = pane.theme.mode is ThemeMode.DARK
     pane.theme.set_mode(ThemeMode.LIGHT if dark else ThemeMode.DARK)
+    qtbot.waitUntil(lambda: not pane.theme.busy)
     assert [one.tone for one in pane.tree.entries] != [one.tone for one in entries]

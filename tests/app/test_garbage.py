@@ -28,7 +28,7 @@ from devtools_app.appearance.look import ThemeMode
 
 class Busy(QLabel):
     def changeEvent(self, event):
-        self.kept = [[] for _ in range(3000)]
+        self.kept = [[] for _ in range(1200)]
         super().changeEvent(event)
 
 app = QApplication([])
@@ -75,7 +75,7 @@ def test_restyling_with_garbage_widgets_does_not_end_the_process():
 def test_collector_lets_no_other_thread_collect(collector):
     died = weakref.ref(_Cycle())
     kept: list[list[int]] = []
-    other = threading.Thread(target=lambda: kept.extend([] for _ in range(100_000)))
+    other = threading.Thread(target=lambda: kept.extend([] for _ in range(60_000)))
     other.start()
     other.join()
     assert died() is not None

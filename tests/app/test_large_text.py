@@ -30,6 +30,7 @@ DOUBLE = 2 * BASE_SIZE
 
 def still(window: MainWindow, qtbot) -> None:
     qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+    qtbot.waitUntil(lambda: not window.theme.busy)
     qtbot.wait(60)
 
 
@@ -78,7 +79,7 @@ def test_no_words_of_the_start_page_are_cut(make_window, qtbot, size: int) -> No
     window = make_window()
     window.resize(1280, 720)
     window.commands.set_font_size(size)
-    qtbot.wait(60)
+    still(window, qtbot)
     assert cut_texts(window._start_page) == []
 
 
@@ -127,7 +128,7 @@ def test_files_keep_their_names_before_their_sizes(make_window, qtbot, size, hid
     window.resize(1280, 720)
     open_sample(window, qtbot, LOOP[:2])
     window.commands.set_font_size(size)
-    qtbot.wait(60)
+    still(window, qtbot)
     grid = host_of(window, "files").findChild(QTableView)
     assert grid.isColumnHidden(1) is hidden
     assert grid.columnWidth(0) > 80

@@ -117,7 +117,7 @@ def test_overview_and_memory_show_measured_memory(
     window = make_window()
     open_sample(window, qtbot, (str(measured_run(tmp_path / "run", 32 * MIB)),))
     overview: OverviewPane = window.findChild(OverviewPane)
-    qtbot.waitUntil(lambda: "moved" in _words(overview))
+    qtbot.waitUntil(lambda: not overview.working and "moved" in _words(overview))
     assert "increase over the idle worker" in _words(overview)
     assert "32 MiB" in _words(overview)
     window.show_view("memory")

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QFontInfo, QImage, QPalette, QRawFont
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QSpinBox,
+    QStackedWidget,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from devtools_app.appearance.colours import (
@@ -124,10 +133,12 @@ def test_theme_switches_while_open(theme: Theme, qtbot, qapp):
     with qtbot.waitSignal(theme.changed):
         theme.set_mode(ThemeMode.DARK)
     assert theme.palette is DARK
+    qtbot.waitUntil(lambda: not theme.busy)
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == DARK.text
     assert DARK.raised in qapp.styleSheet()
     with qtbot.waitSignal(theme.changed):
         theme.set_mode(ThemeMode.LIGHT)
+    qtbot.waitUntil(lambda: not theme.busy)
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == LIGHT.text
 
 
@@ -141,6 +152,7 @@ def test_each_widget_is_restyled_at_most_twice(theme: Theme, qtbot, qapp, change
     label = QLabel("words", nested[-1])
     nested[0].show()
     theme.set_mode(ThemeMode.LIGHT)
+    qtbot.waitUntil(lambda: not theme.busy)
     seen = Counter[QObject]()
 
     class Restyled(QObject):
@@ -152,12 +164,89 @@ def test_each_widget_is_restyled_at_most_twice(theme: Theme, qtbot, qapp, change
     counting = Restyled()
     qapp.installEventFilter(counting)
     theme.set_mode(ThemeMode.DARK) if change == "mode" else theme.set_size(BASE_SIZE + 4)
+    qtbot.waitUntil(lambda: not theme.busy)
     qapp.removeEventFilter(counting)
     assert [0 < seen[one] <= 2 for one in (*nested, label)] == [True] * 14
     shown = theme.palette
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == shown.text
     theme.set_mode(ThemeMode.LIGHT)
     theme.set_size(BASE_SIZE)
+
+
+class _Sample(QLabel):
+    """Draws in a colour of its own, and fails if asked to."""
+
+    def __init__(self, theme: Theme, *, fails: bool = False) -> None:
+        super().__init__("words")
+        self._theme = theme
+        self._fails = fails
+        self.colours: list[str] = []
+        self.sizes: list[int] = []
+        theme.follow(self._restyle)
+        theme.follow(self._refit, size_only=True)
+
+    def _restyle(self) -> None:
+        self.colours.append(self._theme.palette.text)
+        if self._fails:
+            raise ValueError("what a follower may do wrong")
+
+    def _refit(self) -> None:
+        self.sizes.append(self._theme.size)
+
+
+_Pages = tuple[QStackedWidget, _Sample, _Sample]
+
+
+def _pages(theme: Theme, qtbot: QtBot, *, fails: bool = False) -> _Pages:
+    pages = QStackedWidget()
+    qtbot.addWidget(pages)
+    samples = (_Sample(theme, fails=fails), _Sample(theme))
+    for one in samples:
+        pages.addWidget(one)
+    qtbot.waitUntil(lambda: not theme.busy)
+    pages.show()
+    samples[1].ensurePolished()
+    return pages, *samples
+
+
+def test_what_is_seen_follows_a_theme_before_what_is_not(theme: Theme, qtbot, qapp) -> None:
+    pages, seen, hidden = _pages(theme, qtbot)
+    order: list[QObject] = []
+
+    class Restyled(QObject):
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.StyleChange and watched in (seen, hidden):
+                order.append(watched)
+            return False
+
+    watching = Restyled()
+    qapp.installEventFilter(watching)
+    theme.set_mode(ThemeMode.DARK)
+    assert not pages.updatesEnabled()  # no picture of half of the change
+    assert (seen.colours, order) == ([], [])  # the event that changed it took no time for them
+    qtbot.waitUntil(lambda: not theme.busy)
+    qapp.removeEventFilter(watching)
+    assert order == [seen, hidden]
+    assert seen.colours == hidden.colours == [DARK.text]
+    assert pages.updatesEnabled()
+    assert (seen.sizes, hidden.sizes) == ([], [])
+    theme.set_size(BASE_SIZE + 3)
+    theme.set_size(BASE_SIZE + 4)  # before the first is done: what is left of it is left out
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert seen.sizes == hidden.sizes == [BASE_SIZE + 4]
+    assert pages.updatesEnabled()
+    theme.set_size(BASE_SIZE)
+
+
+def test_a_widget_that_fails_keeps_no_other_from_following_a_theme(theme: Theme, qtbot) -> None:
+    pages, _, hidden = _pages(theme, qtbot, fails=True)
+    with qtbot.captureExceptions() as failures:
+        theme.set_mode(ThemeMode.DARK)
+        qtbot.waitUntil(lambda: not theme.busy)
+    assert [one[0] for one in failures] == [ValueError]
+    assert hidden.colours == [DARK.text]
+    assert pages.updatesEnabled()
 
 
 def test_theme_same_mode_tells_nobody(theme: Theme, qtbot):
@@ -240,6 +329,7 @@ def test_status_line_and_menu_headings_keep_their_contrast_after_a_switch(qtbot,
     qtbot.addWidget(line)
     for mode, palette in ((ThemeMode.DARK, DARK), (ThemeMode.LIGHT, LIGHT)):
         theme.set_mode(mode)
+        qtbot.waitUntil(lambda: not theme.busy)
         for label in line.findChildren(QLabel):
             inks = re.findall(r"color:(#[0-9a-f]{6})", label.text())
             assert all(contrast(ink, palette.sunken) >= CONTRAST_TEXT for ink in inks)

@@ -182,8 +182,10 @@ def test_window_watching_for_this_run_is_shown_and_not_remembered(opened, settin
 @pytest.mark.parametrize("size", [9, 13, 18, 24])
 def test_window_of_any_text_size_shows_its_name_and_the_search_key(opened, qtbot, size):
     opened.commands.set_font_size(size)
+    qtbot.waitUntil(lambda: not opened.theme.busy)
     qtbot.wait(20)
     name = opened.menuBar().cornerWidget(Qt.Corner.TopLeftCorner)
+    assert name.font().pixelSize() == size
     assert name.width() >= name.sizeHint().width()
     file = opened.menuBar().actions()[0]
     words_end = name.geometry().right() - name.contentsMargins().right()
@@ -204,6 +206,7 @@ def test_cards_that_do_not_fit_can_be_scrolled_to(qtbot, theme, size):
     page.resize(700, 300)
     theme.set_size(size)
     page.show()
+    qtbot.waitUntil(lambda: not theme.busy)
     qtbot.wait(20)
     bar = page.horizontalScrollBar()
     seen = page.viewport().width() + bar.maximum()
@@ -320,12 +323,12 @@ def test_window_dialogs_open_and_close_by_keyboard(window, qtbot, name):
     qtbot.waitUntil(lambda: not isValid(dialog), timeout=20_000)  # none is left to be restyled
 
 
-def test_window_theme_menu_ticks_what_is_on(window):
+def test_window_theme_menu_ticks_what_is_on(window, qtbot):
     def ticked() -> list[str]:
         return [one.text() for one in window.menus._theme_menu.actions() if one.isChecked()]
 
     window.commands.set_theme(ThemeMode.DARK)
-    assert ticked() == ["Dark"]
+    qtbot.waitUntil(lambda: ticked() == ["Dark"])
     window.menus._theme_menu.actions()[1].trigger()
-    assert ticked() == ["Light"]
+    qtbot.waitUntil(lambda: ticked() == ["Light"])
     assert not window.theme.palette.dark

@@ -104,12 +104,14 @@ class Tour(QObject):
 
 
 def _busy(window: QWidget) -> bool:
+    from devtools_app.appearance.slices import Slices
     from devtools_app.jobs.latest import Latest
     from devtools_app.widgets.exports import Exports
     from devtools_app.widgets.plot import Plot
 
-    workers = (*window.findChildren(Latest), *window.findChildren(Exports))
-    working = any(one.busy for one in workers)
+    kinds = (Latest, Exports, Slices)
+    workers = (one for kind in kinds for one in window.findChildren(kind))
+    working = any(one.busy for one in workers) or window.theme.busy
     return working or any(plot.waiting for plot in window.findChildren(Plot))
 
 

@@ -1,0 +1,134 @@
+"""Restyles the widgets of the program after its style sheet or fonts were replaced.
+
+It does so in slices between the user's events, which begin with what can be seen: of thousands of
+widgets a hundred or two are on the screen, and all of them take a third of a second.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import cast
+from weakref import WeakMethod
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+from devtools_app.appearance.slices import Slices
+
+Call = Callable[[], object]
+
+
+class Restyling(QObject):
+    """Applies the rules to widgets, and calls those that draw with colours of their own."""
+
+    def __init__(self, app: QApplication, parent: QObject) -> None:
+        super().__init__(parent)
+        self._app = app
+        self._followers: list[tuple[WeakMethod[Call], bool]] = []  # and whether of sizes only
+        self._unpainted: list[QWidget] = []
+        self._slices = Slices(self)
+
+    @property
+    def busy(self) -> bool:
+        """Return whether widgets are still to follow."""
+        return self._slices.busy
+
+    def follow(self, call: Call, *, size_only: bool) -> None:
+        """Call a method of a widget after changes, as long as the widget exists."""
+        self._followers.append((WeakMethod(call), size_only))
+
+    def set_rules(self, sheet: str, then: Call, *, size: bool) -> None:
+        """Replace the style sheet of the application; the widgets follow from the next event on.
+
+        Qt itself restyles every widget that it has cached rules for, and below each all of its
+        children again: 54,000 times for 4,300 widgets, 2.3 s. Without cached rules it restyles
+        none (``QStyleSheetStyle::repolish``), which is left to this object.
+
+        Args:
+            sheet: the rules
+            then: called once what is seen is restyled, which resets fonts
+            size: whether the text size was changed as well
+        """
+        if self._app.styleSheet():
+            self._app.style().unpolish(self._app)  # forgets all rules
+        self._app.setStyleSheet(sheet)
+        for window in self._app.topLevelWidgets():
+            if window.isVisible() and window.updatesEnabled():
+                window.setUpdatesEnabled(False)  # it is painted once what is seen is restyled
+                self._unpainted.append(window)
+        self._slices.start(map(_do, self._calls(then, size=size)))
+
+    def _calls(self, then: Call, *, size: bool) -> Iterator[Call]:
+        """Yield what is to be done: for what is seen, to paint it, and for the rest."""
+        tops = self._app.topLevelWidgets()
+        seen = list(_tree(tops, _is_due))
+        yield from (partial(self._polish, widget) for widget in seen)
+        yield then
+        self._followers = [one for one in self._followers if _owner(one[0]) is not None]
+        told = [follower for follower, size_only in self._followers if size or not size_only]
+        later: list[WeakMethod[Call]] = []
+        for follower in told:
+            owner = _owner(follower)
+            if owner is None or not _is_due(owner):
+                later.append(follower)
+            else:
+                yield partial(_call, follower)
+        yield self._paint
+        done = {id(one) for one in seen}
+        others = (one for one in _tree(tops, isValid) if id(one) not in done)
+        yield from (partial(self._polish, widget) for widget in others)
+        yield from (partial(_call, follower) for follower in later)
+
+    def _paint(self) -> None:
+        windows, self._unpainted = self._unpainted, []
+        for window in windows:
+            if isValid(window):
+                window.setUpdatesEnabled(True)
+
+    def _polish(self, widget: QWidget) -> None:
+        if not isValid(widget) or not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            return  # it is styled when it is first measured or shown
+        self._app.style().polish(widget)
+        QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+
+
+def _tree(tops: list[QWidget], includes: Callable[[QWidget], bool]) -> Iterator[QWidget]:
+    """Yield widgets from the top downwards, only below those that are included."""
+    waiting = deque(tops)
+    while waiting:
+        widget = waiting.popleft()
+        if not includes(widget):
+            continue
+        yield widget
+        if isValid(widget):
+            children = (cast("QWidget", one) for one in widget.children() if one.isWidgetType())
+            waiting.extend(one for one in children if not one.isWindow())
+
+
+def _is_due(widget: QWidget) -> bool:
+    """Return whether a widget is seen, or would be if its window were, but not menus and lists.
+
+    Other windows that are hidden are few and small.
+    """
+    if widget.isWindow():
+        return widget.isVisible() or widget.windowType() is not Qt.WindowType.Popup
+    return widget.isVisibleTo(widget.window())
+
+
+def _owner(follower: WeakMethod[Call]) -> QWidget | None:
+    call = follower()
+    owner = None if call is None else cast("QWidget", getattr(call, "__self__", None))
+    return owner if owner is not None and isValid(owner) else None
+
+
+def _do(call: Call) -> object:
+    return call()
+
+
+def _call(follower: WeakMethod[Call]) -> None:
+    call = follower()
+    if call is not None and _owner(follower) is not None:
+        call()
