@@ -110,7 +110,7 @@ class _Judging:
     def verdict(self, node: Node) -> Verdict:
         tag = tag_of(node)
         if tag is not None and tag in self._tags:
-            return self._delegated(node, tag, self._tags[tag].backend_id)
+            return self._delegated(node, tag, str(self._tags[tag].backend_id))
         reason = self._reasons.get(unit_of(node))
         if reason is None or reason.outcome is NodeOutcome.DELEGATED:
             reason = self._untold(node, tag)

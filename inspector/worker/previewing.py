@@ -143,7 +143,9 @@ def _method(found: Previewed, names: list[str]) -> MethodPreview:
             moves[at] = moves_of(region)
             calls = tuple(paths[node] for node in region.nodes if not follows_source(node))
             spec = region.spec
-            partitions.append(PartitionPreview(region.tag, spec.backend_id, partitioner, calls))
+            partitions.append(
+                PartitionPreview(region.tag, str(spec.backend_id), partitioner, calls)
+            )
     home = _PartitionIndex(number, owned, moves)
     nodes = tuple(
         _node(node, path, number.get(path))
