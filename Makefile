@@ -87,7 +87,7 @@ VENDOR_PACKAGES ?= 'openvino>=2025.1,<2026' nncf==3.1.0
 backends: setup
 	@$(PYTHON) .ci/setup.py --venv $(VENV)-backends --extras interop,dev
 	$(VENV)-backends/bin/python -m pip install --disable-pip-version-check $(VENDOR_PACKAGES)
-	QT_QPA_PLATFORM=offscreen $(VENV)-backends/bin/python -m pytest -p no:randomly -m vendor tests/runtime tests/inspector tests/compiler
+	QT_QPA_PLATFORM=offscreen $(VENV)-backends/bin/python -m pytest -p no:randomly -m vendor tests/runtime tests/inspector tests/compiler tests/app
 
 suites: setup
 	$(BIN)/python -m tests.suites --workers $(WORKERS)
