@@ -111,6 +111,10 @@ def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Exp
     except ExportError as error:
         if not isinstance(model.module, TransformersDecoder):
             raise
+        if "data-dependent" in str(error):
+            kind = model.config.get("model_type") or config.base.model_class
+            words = f"the modules of {kind} branch on values of tensors, which no program holds"
+            raise FamilyError(f"{words} ({one_line(error)})") from error
         if config.model.use_kv_cache:
             other = "export it without" + (", or with model.enable_dynamic_shape=false" * dynamic)
             words = f"its modules do not export over a static cache: {other}"

@@ -218,7 +218,8 @@ def _described(content: Json, place: str) -> Sizes:
     if not isinstance(kind, str) or kind not in _DECODERS:
         return transformers_sizes(content, place, ", ".join(("gpt2", *_DECODERS)))
     check_config(content, place)
-    return _built(DecoderSizes, _DECODERS[kind](content), place, _NAMES)
+    rope = "rope_parameters" if content.get("rope_parameters") else "rope_scaling"
+    return _built(DecoderSizes, _DECODERS[kind](content), place, {**_NAMES, "rope_scaling": rope})
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -17,7 +17,17 @@ _LONGEST = "max_position_embeddings"
 
 
 class RopeError(CompileError, ValueError):
-    """A kind of scaling that is not known."""
+    """A scaling that is not known or does not fit.
+
+    Attributes:
+        member: of the sizes of a model, ``rope_scaling`` or one in it
+        problem: what is wrong with it
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.member = f"rope_scaling.{name}" if name else "rope_scaling"
+        self.problem = problem
+        super().__init__(f"{self.member}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ def rotary_frequencies(
     given = dict(scaling or {})
     kind = given.get("rope_type") or given.get("type") or "default"
     if kind not in _KINDS:
-        raise RopeError(f"rope_scaling: unknown {kind!r}; available: {', '.join(_KINDS)}")
+        raise RopeError("", f"unknown {kind!r}; available: {', '.join(_KINDS)}")
     return _KINDS[kind](_Rotary(size, length, theta), given)
 
 
@@ -112,7 +122,7 @@ def _dynamic(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     if of.length <= limit:
         return _default(of, scaling)
     if of.size <= 2:
-        raise RopeError(f"rope scaling: dynamic: needs a head above 2 elements, found {of.size}")
+        raise RopeError("", f"dynamic needs a head above 2 elements, found {of.size}")
     ends = torch.arange(limit, of.length + 1, dtype=torch.float64)
     grown = (factor * ends / limit - (factor - 1)) ** (of.size / (of.size - 2))
     bases = (of.theta * grown).float().unsqueeze(1)
@@ -160,7 +170,7 @@ def _positive(scaling: Mapping[str, Any], name: str, default: float | None = Non
     """
     found = default if scaling.get(name) is None else scaling[name]
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
-        raise RopeError(f"rope_scaling.{name}: expected a positive number, found {found!r:.40}")
+        raise RopeError(name, f"expected a positive number, found {found!r:.40}")
     return found
 
 
@@ -173,7 +183,7 @@ def _factors(scaling: Mapping[str, Any], name: str, count: int) -> Tensor:
     listed = cast("list[Any]", given) if isinstance(given, list) else []
     if len(listed) != count:
         words = f"expected {count} numbers, found {len(listed)}"
-        raise RopeError(f"rope_scaling.{name}: {words}")
+        raise RopeError(name, words)
     return torch.tensor([_positive({name: one}, name) for one in listed])
 
 
@@ -183,9 +193,7 @@ def _llama3(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     factor, original = _positive(scaling, "factor"), _positive(scaling, _ORIGINAL)
     low, high = _positive(scaling, "low_freq_factor"), _positive(scaling, "high_freq_factor")
     if high <= low:
-        raise RopeError(
-            f"rope scaling: high_freq_factor: {high} is not above low_freq_factor {low}"
-        )
+        raise RopeError("high_freq_factor", f"{high} is not above low_freq_factor {low}")
     lengths = 2 * math.pi / frequencies
     smooth = (original / lengths - low) / (high - low)
     between = (1 - smooth) * frequencies / factor + smooth * frequencies

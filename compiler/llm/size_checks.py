@@ -10,6 +10,7 @@ from compiler.errors import CompileError
 from compiler.llm.activations import ACTIVATIONS
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.rotary import RopeError, rotary_frequencies
 from schema.objects.codec import ContentError, from_json
 
 MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
@@ -147,7 +148,9 @@ def checked(sizes: OwnSizes, place: str, names: Mapping[str, str] | None = None)
     Raises: FamilyError naming the place and the size
     """
     for name, sentence in _problems(sizes):
-        raise FamilyError(f"{member(place, (names or {}).get(name, name))}: {sentence}")
+        whole, dot, part = name.partition(".")
+        named = (names or {}).get(whole, whole) + dot + part
+        raise FamilyError(f"{member(place, named)}: {sentence}")
     return sizes
 
 
@@ -177,6 +180,17 @@ def _decoder_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
         yield "n_heads", f"{sizes.n_heads} heads do not divide dim {sizes.dim}"
     if sizes.n_heads % sizes.groups:
         yield "n_kv_heads", f"{sizes.groups} heads of keys do not divide n_heads {sizes.n_heads}"
+    yield from _rotary_problems(sizes)
+    if sizes.windows and len(sizes.windows) != sizes.n_layers:
+        words = f"expected one for each of {sizes.n_layers:,} layers, found {len(sizes.windows):,}"
+        yield "windows", words
+    if min(sizes.windows, default=0) < 0:
+        yield "windows", f"expected at least 0, found {min(sizes.windows)}"
+    per_layer = (2 * sizes.n_heads + 2 * sizes.groups) * sizes.size_of_head + 3 * sizes.hidden_dim
+    yield from _too_many((sizes.n_layers * per_layer + sizes.vocab_size) * sizes.dim)
+
+
+def _rotary_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
     if not 0 < sizes.partial_rotary_factor <= 1:
         found_part = sizes.partial_rotary_factor
         yield "partial_rotary_factor", f"expected above 0, at most 1, found {found_part}"
@@ -185,13 +199,10 @@ def _decoder_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
         yield "head_dim", f"expected an even number of turned elements, found {turned}"
     if sizes.rope_theta <= 0:
         yield "rope_theta", f"expected above 0, found {sizes.rope_theta}"
-    if sizes.windows and len(sizes.windows) != sizes.n_layers:
-        words = f"expected one for each of {sizes.n_layers:,} layers, found {len(sizes.windows):,}"
-        yield "windows", words
-    if min(sizes.windows, default=0) < 0:
-        yield "windows", f"expected at least 0, found {min(sizes.windows)}"
-    per_layer = (2 * sizes.n_heads + 2 * sizes.groups) * sizes.size_of_head + 3 * sizes.hidden_dim
-    yield from _too_many((sizes.n_layers * per_layer + sizes.vocab_size) * sizes.dim)
+    try:
+        rotary_frequencies(turned, 1, sizes.rope_theta, sizes.rope_scaling)
+    except RopeError as error:
+        yield error.member, error.problem
 
 
 def _too_many(count: int) -> Iterator[tuple[str, str]]:

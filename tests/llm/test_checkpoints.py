@@ -178,7 +178,11 @@ def test_tokens_that_begin_and_end_come_from_the_checkpoint(tmp_path: Path) -> N
         ({"num_hidden_layers": 4}, "the checkpoint has no model.layers.3"),
         ({"num_hidden_layers": 2}, "the model has no model.layers.2"),
         ({"intermediate_size": 96}, "has shape [128, 64], the model has [96, 64]"),
-        ({"rope_scaling": {"rope_type": "ntk"}}, "rope_scaling: unknown 'ntk'"),
+        ({"rope_scaling": {"rope_type": "ntk"}}, "config.json: rope_scaling: unknown 'ntk'"),
+        (
+            {"rope_parameters": {"rope_type": "linear", "factor": 0}},
+            "config.json: rope_parameters.factor: expected a positive number, found 0",
+        ),
         ({"hidden_size": "64"}, "config.json: hidden_size: expected an integer, found '64'"),
         ({"layer_types": ["full_attention"]}, "config.json: layer_types: expected one for each of"),
         ({"num_attention_heads": 0}, "config.json: num_attention_heads: expected at least 1"),

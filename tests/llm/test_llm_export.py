@@ -193,6 +193,16 @@ def test_typed_sizes_by_names_of_a_config_json_have_no_others(family: str, tmp_p
     assert build_model(config_of({"base": {"model_class": family, "params": str(path)}})).module
 
 
+_ORIGINAL = "original_max_position_embeddings"
+_LLAMA3 = {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, _ORIGINAL: 8}
+_LONG = {
+    "short_factor": [1.0, 2.0],
+    "long_factor": [1.0, 2.0],
+    _ORIGINAL: 8,
+    "max_position_embeddings": 64,
+}
+
+
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
@@ -207,7 +217,21 @@ def test_typed_sizes_by_names_of_a_config_json_have_no_others(family: str, tmp_p
         ({"windows": [4, -1]}, "base.params.windows: expected at least 0"),
         ({"rope_theta": 0}, "base.params.rope_theta: expected above 0"),
         ({"partial_rotary_factor": 2.0}, "base.params.partial_rotary_factor: expected above 0"),
-        ({"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling.factor: expected a positive"),
+        *[
+            ({"rope_scaling": scaling}, f"base.params.rope_scaling{sentence}")
+            for scaling, sentence in (
+                ({"rope_type": "ntk"}, ": unknown 'ntk'; available: default, linear"),
+                ({"rope_type": "llama3"}, ".factor: expected a positive number, found None"),
+                ({"rope_type": "linear", "factor": -1}, ".factor: expected a positive number"),
+                ({"rope_type": "dynamic", "factor": 2}, ".max_position_embeddings: expected a"),
+                (
+                    {"rope_type": "yarn", "factor": "2", _ORIGINAL: 8},
+                    ".factor: expected a positive number",
+                ),
+                ({**_LLAMA3, "high_freq_factor": 1}, ".high_freq_factor: 1 is not above low_freq"),
+                ({"rope_type": "longrope", **_LONG}, ".short_factor: expected 8 numbers, found 2"),
+            )
+        ],
         ({"rope_scaling": "x"}, "base.params.rope_scaling: expected an object"),
         ({"vocab_size": 10**12}, "parameters, more than"),
     ],

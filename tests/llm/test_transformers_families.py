@@ -111,7 +111,28 @@ WHOLE = {  # without a cache
     "minimax": {**PAIRS, **EXPERTS, "head_dim": 8, "layer_types": LINEAR, "block_size": 8},
 }
 RECURRENT_GEMMA = {"recurrent_gemma": RECURRENT}
-ALL = {**MANY, **ONE, **FIXED, **WHOLE, **RECURRENT_GEMMA, "mpt": {"d_model": 32, "n_layers": 2}}
+LONGCAT = {  # loops over the experts that the tokens chose
+    "longcat_flash": {
+        **LATENT,
+        "num_layers": 2,
+        "num_key_value_heads": 4,
+        "head_dim": 8,
+        "qk_head_dim": 16,
+        "ffn_hidden_size": 64,
+        "expert_ffn_hidden_size": 32,
+        "moe_topk": 2,
+        "zero_expert_num": 2,
+    }
+}
+ALL = {
+    **MANY,
+    **ONE,
+    **FIXED,
+    **WHOLE,
+    **RECURRENT_GEMMA,
+    **LONGCAT,
+    "mpt": {"d_model": 32, "n_layers": 2},
+}
 
 
 def _saved(folder: Path, kind: str) -> Any:
@@ -124,8 +145,8 @@ def _saved(folder: Path, kind: str) -> Any:
     return made
 
 
-def _config(folder: Path, *, dynamic: bool = True, **more: Any) -> Any:
-    model = {"use_kv_cache": True, "enable_dynamic_shape": dynamic}
+def _config(folder: Path, *, dynamic: bool = True, cache: bool = True, **more: Any) -> Any:
+    model = {"use_kv_cache": cache, "enable_dynamic_shape": dynamic}
     lengths = {"max_seq_length": 16, "max_context_length": 32}
     base = {"checkpoint": str(folder)}
     return config_of({"base": base, "model": model, "export": lengths, **more})
@@ -179,6 +200,10 @@ def test_families_without_a_static_cache_say_what_to_do_and_run_without(
     [
         ("recurrent_gemma", {"dynamic": False}, "calls of one token each differ from one of all"),
         ("llama4_text", {}, "or with model.enable_dynamic_shape=false"),
+        *[
+            ("longcat_flash", more, "modules of longcat_flash branch on values of tensors")
+            for more in ({}, {"dynamic": False}, {"cache": False})
+        ],
         (
             "mamba",
             {"multimethod": {"methods": [{"method_name": "prefill", "export_seq_len": 4}]}},
