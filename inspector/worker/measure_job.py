@@ -16,6 +16,7 @@ from inspector.jobs.executing import PROCESSOR, WALL, MeasureJob, RunJob
 from inspector.worker.backend_options import set_backend_options
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method
+from inspector.worker.missing_data import missing_data_named
 from inspector.worker.passes import SLOW_MS, Stopped, never
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
@@ -116,15 +117,16 @@ def _block(entry: _MeasuredProgram, job: MeasureJob, block: int) -> list[float]:
     """
     size = random.Random(f"{block} {entry.number}").randrange(64, _SPREAD_BYTES)
     pad = torch.empty(size, dtype=torch.uint8)
-    program = Runtime.get().load_program(
-        entry.job.program, data_path=list(entry.job.data_files), tracer=None
-    )
-    name = chosen_method(program.file, entry.job.method)
-    if entry.inputs is None:
-        entry.record = record_of(entry.job)
-        entry.inputs = inputs_of(entry.job, program, name)
-    set_backend_options(entry.job.backend_options)
-    method = program.load_method(name, engine=entry.job.engine, emulate=entry.record)
+    with missing_data_named(entry.job.program, entry.job.data_files):
+        program = Runtime.get().load_program(
+            entry.job.program, data_path=list(entry.job.data_files), tracer=None
+        )
+        name = chosen_method(program.file, entry.job.method)
+        if entry.inputs is None:
+            entry.record = record_of(entry.job)
+            entry.inputs = inputs_of(entry.job, program, name)
+        set_backend_options(entry.job.backend_options)
+        method = program.load_method(name, engine=entry.job.engine, emulate=entry.record)
     inputs = [each.clone() if isinstance(each, torch.Tensor) else each for each in entry.inputs]
     gc.collect()
     gc.disable()

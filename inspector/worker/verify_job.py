@@ -10,6 +10,7 @@ import torch
 
 from inspector.jobs.executing import VerifyJob
 from inspector.worker.exporter import AnswerError, Say, timed_stage
+from inspector.worker.missing_data import missing_data_named
 from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
 from runtime.program.loading import read
 from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
@@ -58,8 +59,9 @@ def _case(job: VerifyJob, files: _Files, name: str, case: int) -> dict[str, Any]
     file, record = files
     row: dict[str, Any] = {"method": name, "case": case, "partitions": []}
     try:
-        program = Runtime.get().load_program(file.program, data_path=list(job.data_files))
-        method = _loaded(program, name, job.engine, record)
+        with missing_data_named(job.program, job.data_files):
+            program = Runtime.get().load_program(file.program, data_path=list(job.data_files))
+            method = _loaded(program, name, job.engine, record)
         load_bundled_input(method, file, case)
         start = time.perf_counter()
         method.run()
