@@ -248,7 +248,8 @@ def _join(_session: Session, own: Path) -> str:
     if not trace.is_file():
         return "no trace: it did not run"
     rows = rows_of("operators", own, trace)
-    rows = [row for row in rows if row["operator"] not in _SUMS]
+    # methods that did not run are a list of nodes, without joins
+    rows = [row for row in rows if row["operator"] not in _SUMS and "join" in row]
     inside = [row for row in rows if row["delegate"]]
     shown = inside or rows  # of a flow without delegates the instructions
     return f"{sum(row['join'] == 'exact' for row in shown)} of {len(shown)} exact"
