@@ -114,13 +114,18 @@ class Pane(QWidget):
         left, right = (row.minimumSize().width() for row in (self.tools, self._right_tools))
         more = self._width_of_words()
         left += 0 if self._words else more  # with words
-        words = not self._worded or left + right + _NOTE_ROOM <= room
+        words = not self._worded or self._whole_width() + (0 if self._words else more) <= room
         if words != self._words:
             self._use_words(words=words)
         left -= 0 if words else more
         narrow = self._right_tools.count() > 0 and left + right + _TOOL_SPACE > room
         kinds = QBoxLayout.Direction
         self._bar_parts.setDirection(kinds.TopToBottom if narrow else kinds.LeftToRight)
+
+    def _whole_width(self) -> int:
+        """Return the width with choices, search and facts as wide as they like to be."""
+        hints = self.tools.sizeHint().width() + self._right_tools.sizeHint().width()
+        return hints - self.note.sizeHint().width() + _NOTE_ROOM
 
     def _width_of_words(self) -> int:
         """Return the additional width of button labels over icons only."""
@@ -196,6 +201,7 @@ class Pane(QWidget):
     def show_content(self) -> None:
         """Show the content."""
         self._bar.setVisible(self.HAS_TOOLS)
+        self.fit_tools()  # what its choices offer has changed
         self.stack.setCurrentIndex(1)
 
     def show_need(self, need: Need, *, tools: bool = False) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
 
 _ROW, _BAR, _HEAD = 22, 12, 26  # pixels
-_NAMES, _VALUES = 0.34, 88  # share of the width for names; pixels for values
+_NAMES, _VALUES = 0.5, 88  # most of the width that names may have; pixels for values
+_GAP = 20  # pixels between names and bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,11 @@ class DeltaBars(Plot):
         palette, height = self.theme.palette, chart.height()
         rows = self._rows[: max(1, height // _ROW)]
         largest = max(abs(one.value) for one in rows) or 1.0
-        names = int(self.width() * _NAMES)
         chart.show_range((-1.04 * largest, 1.04 * largest), (-height / _ROW, 0.0))
         metrics = QFontMetrics(self.theme.sans(FontSize.SMALL))
-        labels = [elided(one.name, metrics, names - 20) for one in rows]
+        widest = max(metrics.horizontalAdvance(one.name) for one in rows)
+        names = min(widest + 1 + _GAP, int(self.width() * _NAMES))
+        labels = [elided(one.name, metrics, names - _GAP) for one in rows]
         at = -(np.arange(len(rows)) + 0.5)
         chart.axis("left", list(zip(at.tolist(), labels, strict=True)), room=names)
         texts = [one.text for one in rows]

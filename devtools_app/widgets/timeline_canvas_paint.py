@@ -20,7 +20,7 @@ from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.timeline_counter_paint import counter_label, paint_counter
 from devtools_app.widgets.timeline_flow_paint import Arrow, paint_arrows
 from devtools_app.widgets.timeline_marks_paint import paint_flags, paint_found
-from devtools_app.widgets.timeline_places import LABELS, RULER, LanePlace, TimelinePlaces
+from devtools_app.widgets.timeline_places import COUNTER, LABELS, RULER, LanePlace, TimelinePlaces
 from inspector.units import format_quantity
 
 STRENGTH = 0.72  # of the colour of a call on the ground
@@ -321,7 +321,7 @@ class TimelineDrawing:
         for one in places.counters:
             top, counter = places.body + one.top - camera.y, self.data.counters[one.counter]
             words = counter_label(counter)
-            half = one.height / 2 if words else one.height
+            half = min(one.height, COUNTER) / 2 if words else one.height
             self._paint_name(painter, counter.label, 12.0, top, half)
             if words:
                 self._paint_name(painter, words, 12.0, top + half - 4.0, half)

@@ -85,9 +85,24 @@ class TimelineView(ZoomCanvas):
         self._places = TimelinePlaces()
         if self._data is not None and self._index is not None:
             self._drawing = TimelineDrawing(self._data, self._index, self.colours, self._texts)
-            self._places = place_lanes(self._data, flame=self._flame)
-            place_pins(self._places, self._pins, self._data, self._index)
+            self._place(self._data, self._index)
         self.update()
+
+    def _place(self, data: TimelineData, index: TimelineIndex) -> None:
+        """Place the lanes: few of them fill the room there is below what is pinned."""
+        room = self.drawn_size.height()
+        self._places = place_lanes(data, flame=self._flame)
+        place_pins(self._places, self._pins, data, index)
+        if not self._flame and self._places.tall < room - self._places.body:
+            left = room - self._places.body
+            self._places = place_lanes(data, flame=False, room=left)
+            place_pins(self._places, self._pins, data, index)
+
+    @override
+    def resized(self) -> None:
+        if self._data is not None and self._index is not None:
+            self._place(self._data, self._index)
+        super().resized()
 
     @override
     def colours_changed(self) -> None:
@@ -221,7 +236,6 @@ class TimelineView(ZoomCanvas):
         """Keep lanes, or all events of a name, at the top."""
         self._pins = pins
         if self._data is not None and self._index is not None:
-            place_pins(self._places, pins, self._data, self._index)
             self.resized()
         self.update()
 

@@ -13,6 +13,7 @@ LABELS = 156.0  # width of the lane names
 LANE, FLAME_LANE = 24.0, 19.0
 GROUP = 24.0  # height of a group's name
 COUNTER, NO_COUNTER = 46.0, 20.0  # height of a counter, and of one that is missing
+_MORE_LANE, _MORE_COUNTER = 16.0, 2 * COUNTER  # by which they grow in a high window
 _PAD = 6.0
 
 
@@ -103,11 +104,30 @@ class TimelinePlaces:
         return RULER + last.top + last.height + _PAD
 
 
-def place_lanes(data: TimelineData, *, flame: bool) -> TimelinePlaces:
-    """Return the places of lanes, groups and counters."""
+def place_lanes(data: TimelineData, *, flame: bool, room: float = 0.0) -> TimelinePlaces:
+    """Return the places of lanes, groups and counters.
+
+    Args:
+        data: the lanes
+        flame: stack them without gaps
+        room: height that they may fill
+    """
+    found = _placed(data, FLAME_LANE if flame else LANE, COUNTER, flame=flame)
+    left = room - found.tall
+    if flame or left <= 0.0:
+        return found
+    lanes = max(len(found.lanes), 1)
+    counters = sum(not one.missing for one in data.counters)
+    more = min(_MORE_LANE, left / (2 * lanes) if counters else left / lanes)
+    left -= more * lanes
+    high = COUNTER + (min(_MORE_COUNTER, left / counters) if counters else 0.0)
+    return _placed(data, LANE + more, high, flame=flame)
+
+
+def _placed(data: TimelineData, height: float, high: float, *, flame: bool) -> TimelinePlaces:
+    """Return the places for a height of lanes and one of counters."""
     found = TimelinePlaces()
     y = _PAD
-    height = FLAME_LANE if flame else LANE
     for number, lane in enumerate(data.lanes):
         if lane.group and (number == 0 or data.lanes[number - 1].group != lane.group):
             y += 4.0 if number else 0.0
@@ -116,15 +136,17 @@ def place_lanes(data: TimelineData, *, flame: bool) -> TimelinePlaces:
         found.lanes.append(LanePlace(number, y, height, lane.label, lane.depth))
         y += height + (0.0 if flame else 2.0)
         if number + 1 == len(data.lanes) or data.lanes[number + 1].group != lane.group:
-            y = _place_counters(data, lane.group, y, found)
+            y = _place_counters(data, lane.group, y, high, found)
     found.tall = y + _PAD
     return found
 
 
-def _place_counters(data: TimelineData, group: str, y: float, found: TimelinePlaces) -> float:
+def _place_counters(
+    data: TimelineData, group: str, y: float, high: float, found: TimelinePlaces
+) -> float:
     for place, counter in enumerate(data.counters):
         if counter.group == group:
-            height = NO_COUNTER if counter.missing else COUNTER
+            height = NO_COUNTER if counter.missing else high
             found.counters.append(CounterPlace(place, y + 4.0, height))
             y += height + 6.0
     return y

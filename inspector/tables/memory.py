@@ -131,7 +131,7 @@ def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
     built = value.made_by
     if built is None or built >= len(labels):
         return f"not written: {value.role}"
-    return f"{labels[built]} · {built}"
+    return f"{labels[built]} (instruction {built})"
 
 
 def _labels(session: Session, method: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.viewmodels.timeline import Timeline, absolute_runs, one_run
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
+from devtools_app.widgets.timeline_places import place_lanes
 from inspector.files.session import Session
 from inspector.profile.intervals import inside_of
 from inspector.profile.timeline_runs import timeline_runs
@@ -104,3 +107,32 @@ def test_hovering_a_kernel_names_the_call_around_it(qtbot) -> None:
     assert "kernels · in " in canvas.hover_text(int(np.flatnonzero(data.lane == 2)[-1]))
     assert " in " not in canvas.hover_text(int(np.flatnonzero(data.lane == 3)[0]))
     assert canvas.holder(names.index("Method::execute")) == -1
+
+
+@pytest.mark.parametrize("delegates", [1, 12])
+@pytest.mark.parametrize("room", [0.0, 150.0, 240.0, 420.0, 2000.0])
+def test_lanes_and_counters_fill_a_high_window(delegates: int, room: float) -> None:
+    data = _first(traced([delegated_run(delegates)])).data
+    least, found = place_lanes(data, flame=False), place_lanes(data, flame=False, room=room)
+    assert found.tall <= max(room, least.tall)  # nothing has to be scrolled to for it
+    places, before = (*found.lanes, *found.counters), (*least.lanes, *least.counters)
+    assert all(now.height >= then.height for now, then in zip(places, before, strict=True))
+    ends = [(one.top, one.top + one.height) for one in sorted(places, key=lambda one: one.top)]
+    assert all(end <= top for (_, end), (top, _) in pairwise(ends))
+    if room > least.tall:
+        assert found.tall > least.tall
+    assert place_lanes(data, flame=True, room=room) == place_lanes(data, flame=True)
+
+
+def test_lanes_follow_the_height_of_the_window(qtbot) -> None:
+    widget = TimelineCanvas(colours())
+    qtbot.addWidget(widget)
+    data = _first(traced([delegated_run(3)])).data
+    widget.resize(900, 120)
+    widget.show()
+    widget.set_data(data)
+    low = widget._places.tall
+    widget.resize(900, 700)
+    assert widget._places.tall > low
+    widget.set_pins((widget.pin_of_lane(0),))
+    assert widget._places.body + widget._places.tall <= widget.drawn_size.height()

@@ -298,3 +298,13 @@ def test_view_reloads_a_session_under_the_same_name(bench: Bench) -> None:
     bench.store.update(sessions=(other,))
     bench.settle()
     bench.pane.grab()
+
+
+@pytest.mark.parametrize("width", [1063, 1220, 1400])
+def test_facts_of_the_graph_have_room_beside_its_tools(qtbot, width: int) -> None:
+    """Buttons lose their words before the note loses its own."""
+    bench = Bench(qtbot, graph.GraphPane)
+    bench.pane.resize(width, 560)
+    bench.open(opened(XNNPACK))
+    assert bench.pane.note.text()
+    assert bench.pane.note.shown == bench.pane.note.text()

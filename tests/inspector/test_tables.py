@@ -152,7 +152,7 @@ def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
     out = run("table", "memory", FOLDER, "--format", "csv", "--columns", "value,size,made_by").out
     rows = list(csv.reader(io.StringIO(out)))
     assert rows[0] == ["value", "size (B)", "producer"]
-    assert rows[1] == ["aten_relu_default", "16384", "XNNPACK 0 · 0"]
+    assert rows[1] == ["aten_relu_default", "16384", "XNNPACK 0 (instruction 0)"]
     assert run("table", "memory", FOLDER, "--format", "tsv").out.splitlines()[0].count("\t") > 8
 
 
