@@ -30,6 +30,8 @@ from compiler.interface.vendor_joins import following_vendor
 _HOME = "executorch.exir."
 _BACKENDS = f"{_HOME}backend.backend_details"
 _PARTITIONERS = f"{_HOME}backend.partitioner"
+# The package decomposes the first form, which is core, so that its partitioners know the other one.
+_WITH_LISTS = {"aten.squeeze_copy.dim": "aten.squeeze_copy.dims"}
 
 
 class ForeignId(str):
@@ -85,13 +87,17 @@ def in_foreign_terms(program: ExportedProgram) -> ExportedProgram:
 def _rename(graph: torch.fx.Graph) -> None:
     dialect = getattr(sys.modules.get(f"{_HOME}dialects._ops"), "ops", None)
     for node in graph.nodes:
-        if isinstance(node.target, EdgeOp) and dialect is not None:
-            node.target = _foreign_op(dialect, node.target) or node.target
+        if not isinstance(node.target, EdgeOp) or dialect is None:
+            continue
+        name = node.target.__name__
+        if name in _WITH_LISTS and len(node.args) > 1:
+            name, node.args = _WITH_LISTS[name], (node.args[0], [node.args[1]])
+        node.target = _foreign_op(dialect, name) or node.target
 
 
-def _foreign_op(dialect: Any, op: EdgeOp) -> Any:  # noqa: ANN401
+def _foreign_op(dialect: Any, name: str) -> Any:  # noqa: ANN401
     found: Any = dialect.edge
-    for part in op.__name__.split("."):
+    for part in name.split("."):
         found = getattr(found, part, None)
     return found
 

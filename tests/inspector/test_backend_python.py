@@ -421,3 +421,42 @@ def test_notes_of_quantizers_at_nodes_go_along(tmp_path: Path) -> None:
     assert {one.partition("/")[0] for one in wanted} == {"", "true_graph_0", "false_graph_0"}
     backend_python._write(program, tmp_path)
     assert json.loads(run_stock(["-c", _READING, tmp_path]).stdout.splitlines()[-1]) == wanted
+
+
+_SQUEEZED = """
+import json, pathlib, sys
+from inspector.toolchain.stock import handing
+from inspector.toolchain.stock.nodes import operator_of
+
+class Tagging:
+    def partition(self, program):
+        found = type("Result", (), {})()
+        found.partition_tags, found.tagged_exported_program = {}, program
+        self.seen = [[operator_of(one), repr(one.args[1:])] for one in program.graph.nodes
+                     if "squeeze" in one.name and one.op == "call_function"]
+        self.values = program.module()(torch_ones)
+        return found
+
+import torch
+torch_ones = torch.arange(24.0).reshape(2, 1, 3, 4)
+handing._Kept.made[0] = one = Tagging()
+told = handing.partition({"folder": sys.argv[1], "number": 0, "vetoed": []}, lambda *a, **k: None)
+named = [operator for _, operator, _ in told["nodes"] if "squeeze_copy.d" in operator]
+print(json.dumps([one.seen, named, [list(value.shape) for value in one.values]]))
+"""
+
+
+@pytest.mark.interop
+def test_vendors_see_the_form_of_squeeze_that_the_package_has(tmp_path: Path) -> None:
+    class Squeezing(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return *x.unbind(0), x.squeeze(1), x.squeeze(-3), x.squeeze(2), x.squeeze((1, 2))
+
+    program = to_edge(export(Squeezing().eval(), (torch.ones(2, 1, 3, 4),))).exported_program()
+    backend_python._write(program, tmp_path)
+    answer = run_stock(["-c", _SQUEEZED, tmp_path]).stdout.splitlines()[-1]
+    seen, named, shapes = json.loads(answer)
+    dims = "aten.squeeze_copy.dims"
+    assert seen == [[dims, f"({one},)"] for one in ("[0]", "[0]", "[1]", "[-3]", "[2]", "[1, 2]")]
+    assert named == ["aten.squeeze_copy.dim"] * 5 + [dims]  # as here
+    assert shapes == [[1, 3, 4], [1, 3, 4], [2, 3, 4], [2, 3, 4], [2, 1, 3, 4], [2, 3, 4]]

@@ -26,6 +26,8 @@ from inspector.worker.exporter import redirect_logs
 
 Say = Callable[..., None]
 _MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
+_WITH_LISTS = ("aten.squeeze_copy.dim",)
+_HANDED = "handed_as"  # the operator of a node where it comes from
 _UNUSED = "_unused_"  # results that the package's reader adds
 
 
@@ -112,7 +114,10 @@ def partition(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     ]
     specs = {str(tag): _spec(spec) for tag, spec in result.partition_tags.items()}
     return {
-        "nodes": [(path, operator_of(node), node.meta.get(TAG)) for path, node in after],
+        "nodes": [
+            (path, node.meta.get(_HANDED) or operator_of(node), node.meta.get(TAG))
+            for path, node in after
+        ],
         "data": data,
         "specs": specs,
         "reasons": {
@@ -263,10 +268,21 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
                     node.meta["custom"] = note
                 if _UNUSED in node.name and not node.users:
                     module.graph.erase_node(node)
-                elif node.op == "call_function" and node.kwargs:
+                elif node.op == "call_function":
                     _give_in_order(node)
+                    _give_as_list(node)
             module.recompile()
     return found
+
+
+def _give_as_list(node: Any) -> None:  # noqa: ANN401 - a node
+    """Let a call take a list: the package decomposes the other form, so that no vendor knows it."""
+    name = operator_of(node)
+    if name not in _WITH_LISTS or len(node.args) < 2:
+        return
+    node.meta[_HANDED] = name
+    edge = part("exir.dialects._ops").ops.edge
+    node.target, node.args = edge.aten.squeeze_copy.dims, (node.args[0], [node.args[1]])
 
 
 def _give_in_order(node: Any) -> None:  # noqa: ANN401 - a node
