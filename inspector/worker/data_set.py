@@ -1,7 +1,7 @@
 """Samples of a data source in the worker: evaluation, calibration and single runs read them here.
 
 An item is the inputs of a call, or a pair of inputs and targets, or a mapping with ``inputs`` and
-``targets``, in a sequence with ``method`` too. Which of them a tuple is follows from the number of
+``targets``, and the ``method`` that it is for. Which of them a tuple is follows from the number of
 inputs of the method.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -46,7 +46,7 @@ class DataSample:
     """One sample.
 
     Attributes:
-        index: in its data source, from 0
+        index: in its data source, from 0, among those for its method
         inputs: flattened tensors and scalars
         targets: anything, as the data source has it
         has_targets: whether there are any
@@ -87,16 +87,38 @@ class DataSet:
     count: int | None
     items: Iterable[Any]
 
-    def samples(self, inputs: int) -> Iterator[DataSample]:
-        """Yield samples in order.
+    def samples(
+        self, inputs: int, method: str, known: Collection[str] = ()
+    ) -> Iterator[DataSample]:
+        """Yield the samples of a method in order: items that name it, and those that name none.
+
+        They are numbered without the items of other methods.
 
         Args:
             inputs: number of flattened inputs of a call
+            method: that is called
+            known: methods that items may name; any if there are none
 
-        Raises: ValuesError for an item that has other ones; errors of the user's code
+        Raises: ValuesError for an item that has other ones; AnswerError if all items are for other
+            methods, or one is for an unknown one; errors of the user's code
         """
+        others: dict[str, None] = {}
+        count = 0
         for index, item in enumerate(self.items):
-            yield sample_of(item, inputs, index, self.source.text)
+            place = f"{self.source.text}, sample {index}"
+            named = _method_named(item, place)
+            if named and known and named not in known:
+                there = ", ".join(sorted(known))
+                raise AnswerError(f"{place}: unknown method {named!r}; available: {there}")
+            if named not in ("", method):
+                others[named] = None
+                continue
+            found = sample_of(item, inputs, index, self.source.text)
+            yield replace(found, index=count, method=named)
+            count += 1
+        if others and not count:
+            names = ", ".join(others)
+            raise AnswerError(f"{self.source.text}: no sample is for {method}, found {names}")
 
     def samples_of_methods(self, inputs: Callable[[str], int]) -> Iterator[DataSample]:
         """Yield samples in order, each for the method that it names.
@@ -266,7 +288,7 @@ def calibration_calls(
     spec: Any = program.call_spec.in_spec
     unflatten: Callable[..., Any] = cast("Any", torch).utils._pytree.tree_unflatten
     found = open_data(text, None, notify or _unheard, method)
-    requested = list(itertools.islice(found.samples(spec.num_leaves), MOST_CALLS + 1))
+    requested = list(itertools.islice(found.samples(spec.num_leaves, method), MOST_CALLS + 1))
     if len(requested) > MOST_CALLS:
         words = f"the first {MOST_CALLS:,} samples of {text} calibrate; there are more"
         (notify or _unheard)("warning", text=words, file=found.source.path, line=0)
@@ -299,7 +321,8 @@ def inputs_named(text: str, seed: int, plan: m.ExecutionPlan) -> list[Any]:
 def _sample_inputs(source: DataSource, plan: m.ExecutionPlan) -> list[Any]:
     found = open_data(source.text, plan, _unheard, plan.name)
     index = source.index or 0
-    requested = next(itertools.islice(found.samples(len(plan.inputs)), index, None), None)
+    samples = found.samples(len(plan.inputs), plan.name)
+    requested = next(itertools.islice(samples, index, None), None)
     if requested is None:
-        raise AnswerError(f"{source.text} has no sample {index}")
+        raise AnswerError(f"{source.text} has no sample {index} for {plan.name}")
     return requested.inputs

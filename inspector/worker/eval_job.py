@@ -83,6 +83,7 @@ class _Variant:
             job.program, data_path=list(job.data_files), tracer=None
         )
         self.name = chosen_method(self._program.file, job.method)
+        self.methods = self._program.method_names
         self.plan = self._program.file.plan(self.name)
         self.lost = lost
         self._method: Method | None = None
@@ -149,7 +150,8 @@ class _Evaluation:
         """Evaluate the samples of a data set; return how many there are, None if unknown."""
         most, again, done = self.job.samples, 0, 0
         total = _least(data.count, most)
-        for sample in data.samples(len(self.variants[0].plan.inputs)):
+        first = self.variants[0]
+        for sample in data.samples(len(first.plan.inputs), first.name, first.methods):
             if most is not None and sample.index >= most:
                 return {"total": None, "changed": again}
             digest = sample.digest
