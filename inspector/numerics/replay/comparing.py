@@ -15,7 +15,7 @@ from inspector.numerics.join_facts import Join, JoinTarget
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
 from inspector.numerics.replay.measuring import Kept, Measuring, OutputValues, agrees
-from inspector.numerics.replay.quanta import Quanta
+from inspector.numerics.replay.quanta import Quanta, not_rounded
 from inspector.numerics.replay.references import MappedReference
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, InstructionOutput, LoggedRun
@@ -33,6 +33,7 @@ AMBIGUOUS = (
 )
 UNCERTAIN = "join uncertain"
 AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
+NOT_ROUNDED = "its backend computes wider integers under this name, which it rounds behind it"
 NO_INPUTS = "it depends on inputs of this run that no file has"
 
 _IMAGE_DIMS = 4  # dimensions
@@ -246,6 +247,9 @@ class GapComparison:
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
             self._why[each.key] = NO_INPUTS
             return found, each.target.grade != ORDER
+        if each.key[0] == INSIDE and each.quantized and not_rounded(found, sides):
+            self._why[each.key] = NOT_ROUNDED
+            return UNKNOWN, True
         if each.arbitrary:
             self._why[each.key] = ARBITRARY
             return _in_dtype(found, next(side for side in sides if side is not UNKNOWN)), True

@@ -7,11 +7,13 @@ from typing import Any
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value
 from inspector.numerics.join_facts import JoinTarget
-from runtime.emulation.recorded import UNKNOWN
+from runtime.emulation.recorded import UNKNOWN, Sides
 
 Place = tuple[Scope, str, int]  # nested graph, node, output
 # What a runtime's kernel chooses where all values are 0; ATen chooses `eps`. Both are right.
 _OF_ZEROS = 0.1
+_ROUNDED = ("torch.int8", "torch.uint8", "torch.int16")
+_SUMS = ("torch.int32", "torch.int64")
 _EPS = 2**-23  # of operators without the argument: that of float32
 
 
@@ -86,6 +88,15 @@ class Quanta:
             place = self._place(value)
             if place is not None and place in self._chosen:
                 yield self._chosen[place]
+
+
+def not_rounded(found: Any, sides: Sides) -> bool:  # noqa: ANN401 - a tensor
+    """Return whether a tensor holds sums of 32 bits, and the recorded value what they round to.
+
+    A vendor's compiler moves a view between a sum and its rounding, under the name of the latter.
+    """
+    dtype = next(side.dtype for side in sides if side is not UNKNOWN)
+    return str(dtype) in _ROUNDED and str(found.dtype) in _SUMS
 
 
 def _rounds(node: FlatNode, target: JoinTarget) -> bool:
