@@ -21,6 +21,7 @@ from compiler.llm.config import (
 )
 from compiler.llm.decoder import DecoderSizes
 from compiler.llm.lora import is_adapter
+from compiler.llm.memory_check import check_export_memory
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.recipe_words import (
@@ -68,6 +69,7 @@ def exported_llm(config: LlmConfig, methods: tuple[str, ...] = ()) -> ExportedLl
 
     Raises: LlmConfigError, FamilyError, CheckpointError, ExportError, OSError
     """
+    check_export_memory(config)
     model = build_model(config)
     requested = config.multimethod.methods or (MethodConfig(FORWARD),)
     names = [one.method_name for one in requested]

@@ -118,11 +118,11 @@ def _linear(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
 
 def _dynamic(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     """Return a base that grows with what a call exceeds the positions of the training by."""
-    limit, factor = int(_positive(scaling, _LONGEST)), _positive(scaling, "factor")
+    limit, factor = _positions(scaling, _LONGEST), _positive(scaling, "factor")
+    if of.size <= 2:  # at every length, as the sizes are checked before the length is known
+        raise RopeError("", f"dynamic needs more than 2 turned elements, found {of.size}")
     if of.length <= limit:
         return _default(of, scaling)
-    if of.size <= 2:
-        raise RopeError("", f"dynamic needs a head above 2 elements, found {of.size}")
     ends = torch.arange(limit, of.length + 1, dtype=torch.float64)
     grown = (factor * ends / limit - (factor - 1)) ** (of.size / (of.size - 2))
     bases = (of.theta * grown).float().unsqueeze(1)
@@ -134,6 +134,8 @@ def _yarn(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     original = _positive(scaling, _ORIGINAL)
     longest = _positive(scaling, _LONGEST, original)
     factor = _positive(scaling, "factor", longest / original)
+    if of.theta <= 1:
+        raise RopeError("", f"yarn needs a rope_theta above 1, found {of.theta}")
 
     def pair_of(turns: float) -> float:
         """Return the pair that turns as often within the original positions."""
@@ -174,6 +176,17 @@ def _positive(scaling: Mapping[str, Any], name: str, default: float | None = Non
     return found
 
 
+def _positions(scaling: Mapping[str, Any], name: str) -> int:
+    """Return a member of a scaling that counts positions.
+
+    Raises: RopeError if it is missing or less than 1
+    """
+    found = _positive(scaling, name)
+    if found < 1:
+        raise RopeError(name, f"expected at least 1, found {found!r:.40}")
+    return int(found)
+
+
 def _factors(scaling: Mapping[str, Any], name: str, count: int) -> Tensor:
     """Return the list of a scaling that has a positive number for each frequency.
 
@@ -204,16 +217,17 @@ def _llama3(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
 
 def _longrope(of: _Rotary, scaling: Mapping[str, Any]) -> Frequencies:
     """Return frequencies divided one by one, for calls that end beyond the training or not."""
-    original = int(_positive(scaling, _ORIGINAL, _positive(scaling, _LONGEST, 1.0)))
+    original = _positions(scaling, _LONGEST if scaling.get(_ORIGINAL) is None else _ORIGINAL)
     longest = _positive(scaling, _LONGEST, original)
-    short = of.plain / _factors(scaling, "short_factor", of.size // 2)
-    rows = short.unsqueeze(0)
-    if of.length > original:
-        long = of.plain / _factors(scaling, "long_factor", of.size // 2)
-        rows = torch.stack((short, long))
+    short, long = (
+        of.plain / _factors(scaling, name, of.size // 2) for name in ("short_factor", "long_factor")
+    )
+    rows = torch.stack((short, long)) if of.length > original else short.unsqueeze(0)
     attention = scaling.get("attention_factor")
     if attention is None:
         ratio = _positive(scaling, "factor", longest / original)
+        if ratio > 1 and original == 1:
+            raise RopeError(_ORIGINAL, "expected above 1, found 1")
         attention = 1.0 if ratio <= 1 else math.sqrt(1 + math.log(ratio) / math.log(original))
     return Frequencies(rows, original, float(attention))
 

@@ -109,6 +109,12 @@ def _config(package: Any, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
     return config
 
 
+def whole_config(sizes: TransformersSizes) -> Mapping[str, Any]:
+    """Return the members of a configuration, the package's defaults included."""
+    config: Any = _config(_package(), sizes.content).get_text_config()
+    return config.to_dict()
+
+
 def known_names(content: Mapping[str, Any]) -> frozenset[str]:
     """Return the names that the package's configuration of a family has, aliases included."""
     config: Any = _package().CONFIG_MAPPING[content["model_type"]]

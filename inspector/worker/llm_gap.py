@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from compiler.llm.config import LlmConfig, read_config, split_settings
+from compiler.llm.memory_check import check_model_memory
 from compiler.llm.model import build_model
 from inspector.jobs.generating import GenerateJob, LlmGapJob
 from inspector.worker import executing
@@ -90,6 +91,7 @@ def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:
         model=replace(config.model, quantize_kv_cache=False, dtype_override="fp32"),
         debug=replace(config.debug, generate_full_logits=True),
     )
+    check_model_memory(whole)
     module = build_model(whole).module
     step = whole.export.max_seq_length  # a cache that wraps has room for no longer call
 

@@ -89,6 +89,7 @@ RULES: Mapping[Rule, Mapping[str, str]] = {
         "inspector/cli/progress.py": "columns of digits in a terminal",
         "devtools_app/demo.py": "columns of digits in a terminal",
         "inspector/cli/run.py": "a line in the form of the stock runner",
+        "compiler/llm/memory_check.py": "a sentence of the compiler, which imports no inspector",
     },
     is_statistic: {
         "inspector/trace/": "the one of times",

@@ -203,6 +203,11 @@ _LONG = {
 }
 
 
+# longer than any context of these tests: refused by the sizes alone
+_DYNAMIC = {"rope_type": "dynamic", "factor": 2, "max_position_embeddings": 1 << 20}
+_ONE = {"short_factor": [1.0], "long_factor": [2.0]}
+
+
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
@@ -233,6 +238,40 @@ _LONG = {
             )
         ],
         ({"rope_scaling": "x"}, "base.params.rope_scaling: expected an object"),
+        *[
+            (
+                {"head_dim": 2, "rope_scaling": scaling, **more},
+                f"base.params.rope_scaling{sentence}",
+            )
+            for scaling, more, sentence in (
+                (_DYNAMIC, {}, ": dynamic needs more than 2 turned elements, found 2"),
+                (
+                    _DYNAMIC,
+                    {"head_dim": 8, "partial_rotary_factor": 0.25},
+                    ": dynamic needs more than 2 turned elements, found 2",
+                ),
+                (
+                    {**_DYNAMIC, "max_position_embeddings": 0.5},
+                    {"head_dim": 8},
+                    ".max_position_embeddings: expected at least 1, found 0.5",
+                ),
+                (
+                    {"rope_type": "yarn", "factor": 2, _ORIGINAL: 8},
+                    {"rope_theta": 1},
+                    ": yarn needs a rope_theta above 1, found 1",
+                ),
+                (
+                    {"rope_type": "longrope", **_LONG, "short_factor": [1.0], "long_factor": []},
+                    {},
+                    ".long_factor: expected 1 numbers, found 0",
+                ),
+                (
+                    {"rope_type": "longrope", **_ONE, _ORIGINAL: 1, "max_position_embeddings": 4},
+                    {},
+                    ".original_max_position_embeddings: expected above 1, found 1",
+                ),
+            )
+        ],
         ({"vocab_size": 10**12}, "parameters, more than"),
     ],
 )
@@ -253,6 +292,13 @@ def test_sizes_that_do_not_fit_are_named_before_weights_exist(
         ({"hidden_act": "sine"}, "base.params.hidden_act: unknown 'sine'; available: silu"),
         ({"layer_types": ["full_attention"]}, "base.params.layer_types: expected one for each of"),
         ({"hidden_siz": 64}, "base.params: unknown name 'hidden_siz'; available: "),
+        *[
+            (
+                {"head_dim": 2, name: _DYNAMIC},
+                f"base.params.{name}: dynamic needs more than 2 turned",
+            )
+            for name in ("rope_scaling", "rope_parameters")
+        ],
     ],
 )
 def test_sizes_by_the_names_of_a_checkpoint_are_told_by_these(

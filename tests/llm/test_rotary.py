@@ -63,12 +63,16 @@ def test_yarn_keeps_fast_turns_and_divides_slow_ones() -> None:
     assert both == (0.05 * math.log(4) + 1) / (0.025 * math.log(4) + 1)
 
 
+_LONGROPE = {"rope_type": "longrope", "original_max_position_embeddings": 8}
+
+
 @pytest.mark.parametrize(
     ("scaling", "words"),
     [
         ({"rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings: expected a positive"),
         ({"rope_type": "yarn", "factor": 2.0}, "original_max_position_embeddings: expected"),
-        ({"rope_type": "longrope", "short_factor": [1.0]}, "short_factor: expected 4 numbers"),
+        ({"rope_type": "longrope", "short_factor": [1.0]}, "max_position_embeddings: expected a"),
+        ({**_LONGROPE, "short_factor": [1.0]}, "short_factor: expected 4 numbers"),
     ],
 )
 def test_members_that_are_missing_are_named(scaling: dict[str, Any], words: str) -> None:
