@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from devtools_app.appearance.colours import NOT_DELEGATED, backend_index
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
@@ -53,6 +55,44 @@ class RooflinePoint:
         return _words(self.operator)
 
 
+class RooflinePoints(Sequence[RooflinePoint]):
+    """Points made on first access.
+
+    Args:
+        operators: rows of the table
+        rows: of the table, of each point
+        places: x, y and diameter of each point
+
+    Shapes: rows int64[points]; places float64[points, 3]
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[RooflineRow],
+        rows: NDArray[np.int64],
+        places: NDArray[np.float64],
+    ) -> None:
+        self._operators = operators
+        self._rows = rows
+        self._places = places
+
+    @override
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> RooflinePoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RooflinePoint, ...]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> RooflinePoint | tuple[RooflinePoint, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        row = int(self._rows[index])
+        x, y, diameter = self._places[index].tolist()
+        return RooflinePoint(row, x, y, diameter, self._operators[row])
+
+
 @dataclass(frozen=True, slots=True)
 class CeilingLine:
     """A limit as a line, with its label at its right or lower end."""
@@ -85,7 +125,7 @@ class RooflineScene:
 
     roofline: Roofline
     table: Table
-    points: tuple[RooflinePoint, ...]
+    points: Sequence[RooflinePoint]
     ceilings: tuple[CeilingLine, ...]
     across: tuple[float, float]
     up: tuple[float, float]
@@ -142,16 +182,18 @@ class RooflineScene:
 def roofline_scene(found: Roofline, units: Units) -> RooflineScene:
     """Return the points, ceilings and table of a roofline."""
     largest = max((row.time_ns or 0.0 for row in found.rows), default=0.0)
-    points = tuple(
+    made = [
         _point(number, row, largest) for number, row in enumerate(found.rows) if _is_placed(row)
-    )
-    dtypes = dict.fromkeys(found.rows[one.row].work.dtype or "float32" for one in points)
-    across = _range([one.x for one in points], _ridges(found.limits, dtypes))
+    ]
+    dtypes = dict.fromkeys(one.operator.work.dtype or "float32" for one in made)
+    across = _range([one.x for one in made], _ridges(found.limits, dtypes))
     ceilings = _ceilings(found.limits, dtypes, across)
-    up = _range([one.y for one in points], [max(one.y) for one in ceilings])
+    up = _range([one.y for one in made], [max(one.y) for one in ceilings])
     table = roofline_table(found.rows, found.method.label, units)
     idle = sum(row.work.flops == 0 and row.time_ns is not None for row in found.rows)
-    columns = point_columns(points)
+    places, rows, backends, owners = point_columns(made)
+    points = RooflinePoints(found.rows, rows, places)
+    columns = (places, rows, backends, owners)
     return RooflineScene(found, table, points, ceilings, across, up, idle, *columns)
 
 

@@ -32,7 +32,7 @@ from inspector.tables.partitions import (
     method_sheet,
     partitions,
 )
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import SelectionKind
 from inspector.tables.tree import TreeOrder
 from inspector.tables.verdicts import verdict_table
 from schema.backends import DEFAULT
@@ -57,8 +57,6 @@ class _PartitionsContent:
     partitions: Partitions
     order: TreeOrder
     index: JoinIndex
-    nodes: dict[str, list[int]]  # rows of each node and of each delegate
-    delegates: dict[int | None, list[int]]
 
 
 _PARTITIONS_SHARE = 48  # percent: most programs have few delegates, and many boundary tensors
@@ -165,11 +163,10 @@ class PartitionsPane(PanelActions, Pane):
             self._delegate = delegate
             self._show_delegate()
         if selection.kind is SelectionKind.DELEGATE:
-            highlighted = content.delegates.get(selection.delegate, [])
+            rows = [content.partitions.keys.row_of_delegate(selection.delegate)]
         else:
-            highlighted = sorted(
-                row for name in related.nodes for row in content.nodes.get(name, [])
-            )
+            rows = sorted(map(content.partitions.keys.row_of, related.nodes))
+        highlighted = [row for row in rows if row >= 0]
         self.tree.highlight(highlighted)
         if highlighted and self.tree.current_row() not in highlighted:
             self.tree.show_current(self.tree.rows.key(highlighted[0]))
@@ -186,18 +183,8 @@ def _build(
     content = partitions(session, method, time_unit, size_unit)
     if content is None:
         return None
-    nodes: dict[str, list[int]] = {}
-    delegates: dict[int | None, list[int]] = {}
-    for row in range(content.tree.rows.length):
-        key = content.tree.rows.key(row)
-        if not isinstance(key, Selection):
-            continue
-        if key.kind is SelectionKind.NODE:
-            nodes.setdefault(key.node, []).append(row)
-        elif key.kind is SelectionKind.DELEGATE:
-            delegates.setdefault(key.delegate, []).append(row)
     order = TreeOrder(content.tree).prepare()
-    return _PartitionsContent(content, order, join_index(session, method), nodes, delegates)
+    return _PartitionsContent(content, order, join_index(session, method))
 
 
 def _needs(session: Session) -> Need | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
@@ -23,7 +21,7 @@ from devtools_app.widgets.roofline_plot import RooflinePlot
 from devtools_app.widgets.table_view import TableView
 from inspector.files.session import Session
 from inspector.jobs.calibrate import usual_job
-from inspector.join.int_maps import GroupMap
+from inspector.join.int_maps import GroupMap, places_of
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.roofline.rows import known_limits, roofline
 from inspector.tables.selection import Selection, Units
@@ -165,17 +163,10 @@ def _build(session: Session, method: str, units: Units) -> _RooflineContent | No
     found = roofline(session, method, known_limits(session))
     if not found.rows:
         return None
-    of_event = _places(row.event for row in found.rows)
-    of_instruction = _places(row.instruction for row in found.rows)
+    of_event = places_of(row.event for row in found.rows)
+    of_instruction = places_of(row.instruction for row in found.rows)
     scene = roofline_scene(found, units)
     return _RooflineContent(scene, join_index(session, method), of_event, of_instruction)
-
-
-def _places(keys: Iterable[int | None]) -> GroupMap:
-    """Return the rows of each key."""
-    known = np.array([-1 if key is None else key for key in keys], np.int64)
-    rows = np.flatnonzero(known >= 0)
-    return GroupMap(known[rows], rows)
 
 
 def _needs(session: Session) -> Need | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,7 @@ class RooflinePlot(Plot):
             self.redraw()
 
     @property
-    def points(self) -> tuple[RooflinePoint, ...]:
+    def points(self) -> Sequence[RooflinePoint]:
         """Return the points."""
         return self._scene.points if self._scene is not None else ()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from inspector.files.payloads import delegate_payload
+from inspector.graph.instruction_facts import InstructionFacts
 from inspector.join.operands import Operands, delegate_output_counts, members, plan_operands
 from inspector.memory.plan import value_name
 from schema.dtypes.scalar_type import known_nbytes
 from schema.flatbuf.spec import UnknownMember
-from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.graph import EMPTY, Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
@@ -101,16 +102,16 @@ def _instruction_node(
 ) -> GraphNode:
     kind = NodeKind.CONTROL
     subgraphs: tuple[str, ...] = ()
-    facts: dict[str, object] = {"instruction": step, "chain": chain}
+    extra: dict[str, object] = {}
     if isinstance(args, m.KernelCall):
         kind = NodeKind.CALL
     elif isinstance(args, m.DelegateCall):
         kind = NodeKind.DELEGATE
-        facts["delegate"] = args.delegate_index
+        extra["delegate"] = args.delegate_index
         if 0 <= args.delegate_index < len(plan.delegates):
             subgraphs = (delegate_graph_name(args.delegate_index),)
     elif isinstance(args, m.JumpFalseCall):
-        facts["destination"] = args.destination_instruction
+        extra["destination"] = args.destination_instruction
     target = _target(plan, args)
     return GraphNode(
         name=_name(target, step, args),
@@ -118,7 +119,7 @@ def _instruction_node(
         target=target,
         args=inputs,
         outputs=outputs,
-        attributes=MappingProxyType(facts),
+        attributes=InstructionFacts(step, chain, extra or EMPTY),
         subgraphs=subgraphs,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import SupportsIndex, TypeVar
 
@@ -94,3 +94,10 @@ class GroupMap(_SortedKeys[tuple[int, ...]]):
     def __getitem__(self, key: int) -> tuple[int, ...]:
         place = self._place(key)
         return tuple(self._values[self._edges[place] : self._edges[place + 1]].tolist())
+
+
+def places_of(numbers: Iterable[int | None]) -> GroupMap:
+    """Return the positions of each number; None and negative ones have none."""
+    known = np.array([-1 if one is None else one for one in numbers], np.int64)
+    places = np.flatnonzero(known >= 0)
+    return GroupMap(known[places], places)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from typing_extensions import override
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode, model_graph
@@ -44,6 +47,31 @@ class OperatorWork:
     backend: str
     node: str
     work: Work
+
+
+class StepPlaces(Mapping[int, tuple[int, ...]]):
+    """The positions of the operators of each instruction, which follow each other.
+
+    Args:
+        starts: position of the first operator of each instruction, and the number of all
+    """
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._starts = array("q", starts)
+
+    @override
+    def __getitem__(self, step: int) -> tuple[int, ...]:
+        if not 0 <= step < len(self):
+            raise KeyError(step)
+        return tuple(range(self._starts[step], self._starts[step + 1]))
+
+    @override
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self)))
+
+    @override
+    def __len__(self) -> int:
+        return len(self._starts) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,14 +149,13 @@ def method_work(session: Session, method: str) -> MethodWork:
         return MethodWork(tuple(_of_record(session, method, recorded)), {}, recorded, missing)
     graph = _as_run(session, method, plan_graph(program, method))
     operators: list[OperatorWork] = []
-    by_step: dict[int, tuple[int, ...]] = {}
+    starts = [0]
     for node in graph.nodes:
         step = node.attributes.get("instruction")
         if isinstance(step, int):
-            first = len(operators)
             operators += _of_node(session, method, graph, node, step)
-            by_step[step] = tuple(range(first, len(operators)))
-    return MethodWork(tuple(operators), by_step, recorded)
+            starts.append(len(operators))
+    return MethodWork(tuple(operators), StepPlaces(starts), recorded)
 
 
 def operator_rule(target: str) -> Rule | None:

@@ -28,6 +28,7 @@ from inspector.tables.boundaries import (
     join_group,
 )
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
+from inspector.tables.partition_keys import PartitionKeys
 from inspector.tables.query import QueryError
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
@@ -61,6 +62,7 @@ class Partitions:
         times: times of its nodes
         boundaries: tensors at the borders of delegates
         tree: delegates with their nodes below, then what was not delegated by operator
+        keys: of the rows of the tree
         sheets: delegate -> facts of its border and of its events
     """
 
@@ -69,6 +71,7 @@ class Partitions:
     times: NodeTimes | None
     boundaries: tuple[DelegateBoundary, ...]
     tree: Tree
+    keys: PartitionKeys
     sheets: Mapping[int, tuple[FactGroup, ...]]
 
 
@@ -76,7 +79,7 @@ class Partitions:
 class _PartitionRow:
     name: str
     parent: int
-    key: Selection | str
+    key: Selection | str | ModelNode
     backend: str = ""
     nodes: int | None = None
     nbytes: int | None = None
@@ -112,8 +115,9 @@ def partitions(
         )
         for one in facts.delegates
     }
-    tree = _tree(rows, times, time_unit, size_unit)
-    return Partitions(facts, graph, times, borders, tree, sheets)
+    keys = PartitionKeys(method, graph, [row.key for row in rows])
+    tree = _tree(rows, keys, times, time_unit, size_unit)
+    return Partitions(facts, graph, times, borders, tree, keys, sheets)
 
 
 def _rows(
@@ -132,13 +136,12 @@ def _rows(
         parent = len(rows)
         rows.append(_delegate_row(facts.method, delegate, borders, times))
         if own:
-            rows += [_node_row(facts.method, node, parent, times) for node in own]
+            rows += [_node_row(node, parent, times) for node in own]
         else:
+            named = zip(delegate.nodes, delegate.operators, strict=True)
             rows += [
-                _PartitionRow(
-                    operator_title(operator), parent, f"{delegate.index} {name}", is_node=True
-                )
-                for name, operator in zip(delegate.nodes, delegate.operators, strict=True)
+                _PartitionRow(operator_title(one), parent, f"{delegate.index} {name}", is_node=True)
+                for name, one in named
             ]
         rows += [_added_row(facts.method, one, parent) for one in added.get(delegate.index, ())]
     rows += _left_rows(facts, taken.get(_NOBODY, []), len(rows), times)
@@ -173,13 +176,13 @@ def _border_bytes(
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None) -> _PartitionRow:
+def _node_row(node: ModelNode, parent: int, times: NodeTimes | None) -> _PartitionRow:
     weights = [weight.nbytes for weight in node.weights]
     known = [size for size in weights if size is not None]
     return _PartitionRow(
         node_title(node),
         parent,
-        Selection(SelectionKind.NODE, method, "compiled", node.name),
+        node,
         node.backend,
         None,
         sum(known) if known and len(known) == len(weights) else None,
@@ -228,7 +231,7 @@ def _left_rows(
                 computing=_computing(own),
             )
         )
-        rows += [_node_row(facts.method, node, parent, times) for node in own]
+        rows += [_node_row(node, parent, times) for node in own]
     return rows
 
 
@@ -249,7 +252,11 @@ def _sum(times: NodeTimes | None, nodes: Sequence[ModelNode]) -> float:
 
 
 def _tree(
-    rows: Sequence[_PartitionRow], times: NodeTimes | None, time_unit: str, size_unit: str
+    rows: Sequence[_PartitionRow],
+    keys: PartitionKeys,
+    times: NodeTimes | None,
+    time_unit: str,
+    size_unit: str,
 ) -> Tree:
     longest = max((row.ns for row in rows if not np.isnan(row.ns)), default=0.0)
     sizes = [size for row in rows for size in (row.nbytes, row.inside, row.outside) if size]
@@ -268,15 +275,9 @@ def _tree(
         shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
         share = share_column("share of method", shares, missing="")
         columns.append(bounded_share(share, share_of_ticks(ticks, values, shares)))
+    nbytes = [row.nbytes for row in rows]
     columns += [
-        number_column(
-            "bytes",
-            [row.nbytes for row in rows],
-            Quantity.SIZE,
-            unit=unit,
-            missing="",
-            total=Total.SUM,
-        ),
+        number_column("bytes", nbytes, Quantity.SIZE, unit=unit, missing="", total=Total.SUM),
         number_column("in", [row.inside for row in rows], Quantity.SIZE, unit=unit, missing=""),
         number_column("out", [row.outside for row in rows], Quantity.SIZE, unit=unit, missing=""),
         badge_column(
@@ -285,7 +286,6 @@ def _tree(
         ),
     ]
     muted = np.array([row.key == "not delegated" for row in rows], np.bool_)
-    keys: list[Selection | str] = [row.key for row in rows]
     table = Table(tuple(columns), len(rows), keys, muted, "rows")
     return Tree(table, np.array([row.parent for row in rows], np.int64))
 

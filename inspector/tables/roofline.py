@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+
+from typing_extensions import override
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
+from inspector.join.int_maps import places_of
 from inspector.roofline.rows import Limit, Limits, RooflineRow, known_limits, roofline
 from inspector.tables.rows import RowField, bounded_times, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
-from inspector.tables.table import Column, Table, Total, badge_column
+from inspector.tables.table import Column, Keys, Table, Total, badge_column
 from inspector.units import Formatter, Quantity
 from schema.objects.plural import plural
 
@@ -58,9 +61,8 @@ def operators_at_limits(session: Session, method: str, units: Units) -> Table:
 
 def roofline_table(rows: tuple[RooflineRow, ...], method: str, units: Units) -> Table:
     """Return a table of rows."""
-    keys = [row_selection(row, method) for row in rows]
     cells = [_cells(row) for row in rows]
-    table = row_table(_FIELDS, cells, "operators", keys=keys, units=units)
+    table = row_table(_FIELDS, cells, "operators", keys=_RowKeys(rows, method), units=units)
     return bounded_times(table, [row.tick_ns for row in rows])
 
 
@@ -126,7 +128,39 @@ def note(row: RooflineRow) -> str:
     return row.without_rate or ("upper bounds of dynamic sizes" if row.work.bounded else "")
 
 
-def row_selection(row: RooflineRow, method: str) -> Hashable:
+class _RowKeys(Keys):
+    """The subjects of rows, created on access and searchable without creating all of them."""
+
+    def __init__(self, rows: Sequence[RooflineRow], method: str) -> None:
+        self._rows = rows
+        self._method = method
+        self._of_event = places_of(row.event for row in rows)
+        self._of_instruction = places_of(row.instruction for row in rows)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @override
+    def at(self, row: int) -> Hashable:
+        """Return the key of an existing row."""
+        return row_selection(self._rows[row], self._method)
+
+    @override
+    def find(self, key: Hashable) -> int:
+        """Return the first row with a key, or -1."""
+        if not isinstance(key, Selection):
+            return -1
+        rows: Iterable[int] = range(len(self._rows))
+        if key.event is not None:
+            rows = self._of_event.get(key.event, ())
+        elif key.instruction is not None:
+            rows = self._of_instruction.get(key.instruction, ())
+        same = (row for row in rows if self._rows[row].node == key.node)
+        return next((row for row in same if self.at(row) == key), -1)
+
+
+def row_selection(row: RooflineRow, method: str) -> Selection:
     """Return the subject of a row: its event, else its instruction, else its node."""
     if row.event is not None:
         kind = SelectionKind.EVENT
