@@ -19,6 +19,8 @@ from schema.payloads.identity import named_node
 from schema.payloads.nested import nested_calls
 
 _RENAMED = ("aten__to_copy", "getitem")  # casts are recorded with an order of dimensions
+# kinds of which a vendor is given another form -> as they are recorded
+_GIVEN_AS = {"aten_squeeze_copy_dims": "aten_squeeze_copy_dim"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class PayloadMatch:
             where the payload does not have that
         by_kind: the payload has no handle for it, the recorded node is the one of its kind
         values_of: likewise for each of several values, empty for one
+        named: the event has its node's name; which recorded node that is may be open
     """
 
     nodes: tuple[str, ...]
@@ -43,6 +46,7 @@ class PayloadMatch:
     value_of: str | None = None
     by_kind: bool = False
     values_of: tuple[str, ...] = ()
+    named: bool = False
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -79,7 +83,8 @@ def match_named_events(
         by_kind = handle is None
         handle = handles.get(known) if by_kind else handle
         given = () if handle is None else (handle,)
-        found.append(PayloadMatch((name,), given, inserted=False, exact=alone, by_kind=by_kind))
+        match = PayloadMatch((name,), given, inserted=False, exact=alone, by_kind=by_kind)
+        found.append(replace(match, named=True))
     return tuple(found)
 
 
@@ -94,6 +99,7 @@ def _match_origins(
     known = {node.name: node.outputs for node in nodes}
     if known.keys().isdisjoint(names):
         return ()
+    payload = _in_recorded_names(payload, recorded)
     certain = _as_large(payload, _certain(payload, recorded), recorded_values)
     handles = {node.name: node.debug_handle for node in certain}
     values = _values_of(payload, certain)
@@ -110,6 +116,29 @@ def _match_origins(
             copied = _copied(name, known)
             found.append(PayloadMatch((copied,), (), inserted=True) if copied else None)
     return tuple(found)
+
+
+def _in_recorded_names(payload: Payload, recorded: Sequence[GraphNode]) -> Payload:
+    """Return a payload with the recorded names of nodes that the vendor saw in another form.
+
+    A kind that is recorded in both forms keeps its names: it is then numbered in one row there.
+    """
+    kinds = {_kind(node.name) for node in recorded}
+    renamed = {a: b for a, b in _GIVEN_AS.items() if a not in kinds and b in kinds}
+    if not renamed:
+        return payload
+
+    def named(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(
+            renamed[kind] + one.removeprefix(kind) if (kind := _kind(one)) in renamed else one
+            for one in names
+        )
+
+    origins, values = (
+        {key: named(names) for key, names in given.items()}
+        for given in (payload.origins, payload.node_values)
+    )
+    return replace(payload, origins=origins, node_values=values)
 
 
 def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]:

@@ -197,7 +197,7 @@ class BlockLinks:
                 tuple(dict.fromkeys(one.debug_handle for one in stood if one.debug_handle)),
                 tuple(one.name for one in stood),
                 stood[0].name if len(stood) == 1 else "",
-                match.nodes if match is not None and match.exact else (),
+                _payload_nodes(match),
                 backend=backend,
                 delegate=delegate,
                 value_of=match.value_of if match is not None else None,
@@ -212,7 +212,7 @@ class BlockLinks:
                 tuple(handles),
                 nodes,
                 node,
-                match.nodes if match is not None and match.exact else (),
+                _payload_nodes(match),
                 backend=backend,
                 delegate=delegate,
                 value_of=match.value_of if match is not None else None,
@@ -304,6 +304,11 @@ class BlockLinks:
                 if match is not None
             )
         return found
+
+
+def _payload_nodes(match: PayloadMatch | None) -> tuple[str, ...]:
+    """Return the payload nodes that an event names itself."""
+    return match.nodes if match is not None and (match.exact or match.named) else ()
 
 
 def _delegate_events(block: Block) -> dict[int, list[int]]:

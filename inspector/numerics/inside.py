@@ -14,7 +14,13 @@ from inspector.join.lowered_kinds import becomes
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
-from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
+from inspector.numerics.payload_flow import (
+    border_values,
+    by_flow,
+    has_shape_of,
+    is_as_large,
+    payload_event,
+)
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.trace.blocks import Block
 from schema.dtypes.scalar_type import scalar_type
@@ -22,6 +28,7 @@ from schema.etdump import DebugTensor
 from schema.payloads.identity import named_node
 
 NO_TENSORS = "the trace has no tensors inside this delegate"
+NOT_KNOWN = "no tensor of the trace is known to be its: the backend may have no value of it"
 AT_BOUNDARY = "it is compared as output of the delegate"
 FUSED = "it is part of a fused operator; the last node of that is compared"
 SHARED = (
@@ -82,11 +89,13 @@ def inside_outputs(
             [_doubted(one) if step in join.unsure else one for one in logged.get(step, ())],
             partial(by_flow, join.graph, border=borders.get(step, {})),
             partial(is_as_large, join.graph),
+            partial(has_shape_of, join.graph),
         )
         if step in join.unsure:  # data flow tells nodes apart only among those of the call
             matched = {name: _doubted(event) for name, event in matched.items()}
         own = _with_fused(join.graph, nodes, matched, logged.get(step, ()))
-        why = dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
+        why = dict.fromkeys([node.node.name for node in nodes], NOT_KNOWN) if own else {}
+        why |= dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
             replace(
                 _inside(step, place, node, own, outputs, why.get(node.node.name, "")),

@@ -216,15 +216,33 @@ class _FlowMatcher:
         return not known - Counter(map(self._graph.root, values))
 
 
+def has_shape_of(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
+    """Return whether the tensors of an event have the sizes of a node's result in some order.
+
+    But for those of one. If one of them is unknown, they are considered the same.
+    """
+    sizes = _sizes(graph, node)
+    if sizes is None or not event.passes or not event.passes[0]:
+        return True
+    found = event.passes[0][0].sizes
+    return sorted(size for size in found if size != 1) == sorted(s for s in sizes if s != 1)
+
+
 def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
     """Return whether the tensors of an event have as many elements as the result of a node.
 
     If one of them is unknown, they are considered compatible.
     """
-    meta = graph.meta.get(node.writes[0]) if node.writes else None
-    if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:
+    sizes = _sizes(graph, node)
+    if sizes is None or not event.passes or not event.passes[0]:
         return True
-    sizes = meta.tensor.sizes
-    return not all(isinstance(size, int) for size in sizes) or numel(
-        tuple(int(size) for size in sizes)
-    ) == numel(event.passes[0][0].sizes)
+    return numel(sizes) == numel(event.passes[0][0].sizes)
+
+
+def _sizes(graph: FlatGraph, node: FlatNode) -> tuple[int, ...] | None:
+    """Return the sizes of a node's result, None if one is unknown."""
+    meta = graph.meta.get(node.writes[0]) if node.writes else None
+    if meta is None or meta.tensor is None:
+        return None
+    known = tuple(size for size in meta.tensor.sizes if isinstance(size, int))
+    return known if len(known) == len(meta.tensor.sizes) else None

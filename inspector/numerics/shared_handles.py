@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from inspector.join.lowered_kinds import becomes, is_lowered_to_one, operation
 from inspector.numerics.flat_graph import FlatNode, Value, is_transparent
@@ -48,6 +49,7 @@ def distinguished(
     events: Sequence[DelegateEvent],
     flow: Flow = lambda _n, _e: {},
     fits: Fits = lambda _e, _n: True,
+    shows: Fits = lambda _e, _n: True,
 ) -> tuple[dict[str, DelegateEvent], set[str]]:
     """Return node -> its event, and the nodes whose event is unknown.
 
@@ -56,6 +58,7 @@ def distinguished(
         events: of one call, in order
         flow: returns node -> event of nodes that share handles, as far as data flow shows it
         fits: whether an event may belong to a node; after a misfit of a kind, order proves nothing
+        shows: whether an event has the shape of a node's value, but for layout and ones
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[DelegateEvent]] = {}
@@ -78,12 +81,14 @@ def distinguished(
         parts = [event for event in several if _identity(event) not in known]
         unknown = _read_by_unmatched(sharing, {*found, *matched})
         for name, event in matched.items():
-            whole = _whole(event, parts, events)
+            showing = partial(_shows, shows, members[place[name]])
+            whole = _whole(event, parts, events, showing)
             if whole is not event and name in unknown:
                 if not is_lowered_to_one(event.kind):
                     continue
                 left = [node for node in sharing if node.node.name not in {*found, *matched}]
-                whole = _whole(event, _layouts(parts, left), events)  # the rest is of the reader
+                rest = _layouts(parts, left)  # others are of the reader
+                whole = _whole(event, rest, events, showing)
             found[name] = whole
         shared.update(set(own) - set(found))
     return found, shared
@@ -144,26 +149,36 @@ def _by_kind(
 
 
 def _whole(
-    event: DelegateEvent, parts: Sequence[DelegateEvent], events: Sequence[DelegateEvent]
+    event: DelegateEvent,
+    parts: Sequence[DelegateEvent],
+    events: Sequence[DelegateEvent],
+    shows: Callable[[DelegateEvent], bool],
 ) -> DelegateEvent:
     """Return the event with the value of a node that was lowered to several operators.
 
-    Of a matmul and the addition of a bias after it, the value of the node is the sum.
+    Of a matmul and the addition of a bias after it, the value of the node is the sum. A reshape
+    behind it may be of the next node, and have another shape than the value.
 
     Args:
         event: the first
         parts: events of its handles that belong to no node
         events: of one call
+        shows: whether an event has the shape of the node's value
     """
-    last = event
+    steps = [event]
     for _ in parts:
-        readers = [one for one in events if set(last.writes) & set(one.reads)]
+        readers = [one for one in events if set(steps[-1].writes) & set(one.reads)]
         if len(readers) != 1 or _identity(readers[0]) not in map(_identity, parts):
             break
-        if [_form(each) for each in readers[0].passes] != [_form(each) for each in last.passes]:
+        if [_form(each) for each in readers[0].passes] != [_form(each) for each in event.passes]:
             break
-        last = readers[0]
+        steps.append(readers[0])
+    last = next(filter(shows, reversed(steps)), steps[-1])
     return event if last is event else replace(event, name=last.name, passes=last.passes)
+
+
+def _shows(shows: Fits, node: FlatNode, event: DelegateEvent) -> bool:
+    return shows(event, node)
 
 
 def _layouts(parts: Sequence[DelegateEvent], unmatched: Sequence[FlatNode]) -> list[DelegateEvent]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 import torch
 
@@ -100,6 +102,39 @@ def test_kind_of_which_one_has_another_size_was_counted_anew(
     ]
     found = match_named_events(payload, list(there), own, _values(here))
     assert {match.value_of for match in found if match is not None and match.value_of} == joined
+
+
+@pytest.mark.parametrize(
+    ("there", "recorded", "joined"),
+    [
+        # OpenVINO has no node for the first product, which is of constants
+        (
+            ("dims", "dims_1", "mul_2"),
+            ("dim", "dim_1", "mul_1", "mul_2"),
+            {"dim", "dim_1", "mul_2"},
+        ),
+        (("dims_1",), ("dim", "dim_1"), {"dim_1"}),
+        (("dims", "mul"), ("dims", "mul"), {"dims", "mul"}),
+        (("dims", "dims_1", "mul"), ("dims", "dim", "mul"), {"mul"}),  # which is which?
+        (("dims_3", "mul"), ("dim", "mul"), {"mul"}),
+    ],
+)
+def test_squeezes_that_a_vendor_saw_in_another_form_have_their_names(
+    there: tuple[str, ...], recorded: tuple[str, ...], joined: set[str]
+) -> None:
+    def named(names: Iterable[str]) -> list[str]:
+        return [f"aten_squeeze_copy_{one}" if one[0] == "d" else one for one in names]
+
+    nodes = tuple(GraphNode(name, NodeKind.CALL, "") for name in named(there))
+    origins = {node.name: (node.name,) for node in nodes}
+    payload = Payload("", "", 0, Graph("", nodes, {}), origins=origins, node_values=origins)
+    own = [
+        GraphNode(name, NodeKind.CALL, "", debug_handle=at)
+        for at, name in enumerate(named(recorded), 1)
+    ]
+    found = match_named_events(payload, list(origins), own)
+    values = {match.value_of for match in found if match is not None and match.value_of}
+    assert values == set(named(joined))
 
 
 def _values(sizes: dict[str, tuple[int, ...]]) -> dict[str, GraphValue]:

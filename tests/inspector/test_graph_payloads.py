@@ -76,7 +76,7 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("vulkan_strided_fp16", 1),  # no value inside is joined, and all of them are halves
         ("native_m1", 5),
         ("mps_m1", 6),
-        ("tosa_m1", 2),
+        ("tosa_m1", 3),
         ("tosa_steps", 8),
         ("mps_m1_fp16", 6),  # its values are halves, though the payload calls them float32
         ("vgf_twice_int8", 0),  # its real clamp is of a quantization, not the activation

@@ -14,6 +14,7 @@ from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
 from inspector.numerics.join_facts import Join, JoinTarget
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
+from inspector.numerics.replay.layouts import in_layouts
 from inspector.numerics.replay.measuring import Kept, Measuring, OutputValues, agrees
 from inspector.numerics.replay.quanta import Quanta, not_rounded
 from inspector.numerics.replay.references import MappedReference
@@ -35,8 +36,6 @@ UNCERTAIN = "join uncertain"
 AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
 NOT_ROUNDED = "its backend computes wider integers under this name, which it rounds behind it"
 NO_INPUTS = "it depends on inputs of this run that no file has"
-
-_IMAGE_DIMS = 4  # dimensions
 
 OnProgress = Callable[[int, int], None]
 
@@ -264,7 +263,9 @@ class GapComparison:
             self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
         if shaped is None:
             reason = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
-            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else reason
+            open_layout = each.key[0] == INSIDE and each.open_layout
+            several = open_layout and in_layouts(found, shapes[0], moved=True)
+            self._why[each.key] = AMBIGUOUS if several else reason
             return UNKNOWN, True
         values = self._values(each, pair, shaped)
         self._measuring.take(each.key, values)
@@ -283,15 +284,11 @@ class GapComparison:
         if each.key[0] == INSTRUCTION:
             numel = load_torch().Size(shape).numel()
             return found if same else found.reshape(shape) if found.numel() == numel else None
-        plain = found if same else _without_ones(found, shape, moved=each.open_layout)
-        if not each.open_layout or found.dim() != _IMAGE_DIMS:
-            return plain
-        moved = found.permute(0, 3, 1, 2)
-        both = [one for one in (plain, moved) if one is not None and tuple(one.shape) == shape]
-        if len(both) < 2:
-            return both[0] if both else None
-        fitting = (one for one in both if agrees(self._values(each, pair, one), self._tolerance))
-        return next(fitting, None)
+        fitting = in_layouts(found, shape, moved=each.open_layout)
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        agreeing = (o for o in fitting if agrees(self._values(each, pair, o), self._tolerance))
+        return next(agreeing, None)
 
     # ---- afterwards
     def rows(self, refusal: str) -> tuple[Row, ...]:
@@ -414,27 +411,6 @@ def _in_dtype(value: Any, like: Any) -> Any:  # noqa: ANN401
     """Return real values in the dtype of the graph: what reads them there has no halves."""
     both = value.is_floating_point() and like.is_floating_point()
     return value.to(like.dtype) if both else value
-
-
-def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401
-    """Return a tensor of a delegate reshaped by adding or removing dimensions of size one.
-
-    A mean may keep its reduced dimensions, and a 1-d convolution is a 2-d convolution of height
-    one. None for any other difference in shape, or if several reshapes are possible.
-
-    Args:
-        found: logged tensor
-        shape: of the recorded value
-        moved: whether its channels may be the last dimension
-    """
-    requested = [size for size in shape if size != 1]
-    orders = [found]
-    if moved and found.dim() == _IMAGE_DIMS and len(shape) < _IMAGE_DIMS:
-        orders.append(found.permute(0, 3, 1, 2))
-    fitting = [each for each in orders if [size for size in each.shape if size != 1] == requested]
-    if not fitting or (len(fitting) > 1 and sum(size != 1 for size in found.shape[1:]) > 1):
-        return None
-    return fitting[0].reshape(shape)
 
 
 def _element(value: Any, index: int) -> Any:  # noqa: ANN401 - a tensor, a number or unknown
