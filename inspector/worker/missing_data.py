@@ -7,11 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from inspector.check.pairs import program_and_data
+from inspector.files.bundled import inner_program
 from inspector.files.written_folders import COMPILE_REPORT
 from runtime import ErrorCode, ExecutionError
 from runtime.errors import usual_remedy
+from runtime.program.loading import read
+from schema import bundled, flat_tensor
 from schema.errors import FormatError
 from schema.objects.codec import read_json
+from schema.program import ProgramFile, decode
 
 _SUFFIX = ".ptd"
 _LARGEST = 1 << 26  # bytes of a report
@@ -29,18 +34,19 @@ def missing_data_named(program: str, data_files: Sequence[str]) -> Generator[Non
         yield
     except ExecutionError as error:
         if error.remedy == usual_remedy(ErrorCode.InvalidExternalData):
-            error.remedy = _remedy(Path(program).parent, data_files) or error.remedy
+            error.remedy = _remedy(Path(program), data_files) or error.remedy
         raise
 
 
-def _remedy(folder: Path, data_files: Sequence[str]) -> str:
+def _remedy(path: Path, data_files: Sequence[str]) -> str:
     """Return which files were not loaded, empty if none are known; equal names are one file."""
-    loaded = {Path(path).name for path in data_files}
-    try:
-        there = {path.name for path in folder.iterdir() if path.suffix == _SUFFIX}
-    except OSError:
-        there = set[str]()
-    present, gone = sorted(there - loaded), sorted(_written(folder) - there - loaded)
+    folder, program = path.parent, _program(path)
+    if program is None:
+        return ""
+    loaded = {Path(one).name for one in data_files}
+    there = _beside(folder)
+    present = [name for name in sorted(there - loaded) if _belongs(folder / name, program)]
+    gone = sorted(_written(folder, program) - there - loaded)
     sentences: list[str] = []
     if gone:
         words = f"{_listed(gone)} of the compile {'are' if len(gone) > 1 else 'is'}"
@@ -52,19 +58,48 @@ def _remedy(folder: Path, data_files: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def _written(folder: Path) -> set[str]:
-    """Return the names of the ``.ptd`` files that the compile report of a folder lists."""
+def _program(path: Path) -> ProgramFile | None:
+    """Return a program, or that in a bundle; None where it cannot be read."""
+    try:
+        data, file = read(str(path))
+        if bundled.sniff(bytes(data[:16])):
+            return inner_program(bundled.decode(data, file=file))
+        return decode(data, file=file)
+    except (ExecutionError, FormatError):
+        return None
+
+
+def _beside(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir() if path.suffix == _SUFFIX}
+    except OSError:
+        return set()
+
+
+def _belongs(path: Path, program: ProgramFile) -> bool:
+    """Return whether a file has keys that a program looks up, in the layout that it expects."""
+    try:
+        data, file = read(str(path))
+        return program_and_data(program, flat_tensor.decode(data, file=file)).matched > 0
+    except (ExecutionError, FormatError):
+        return False
+
+
+def _written(folder: Path, program: ProgramFile) -> set[str]:
+    """Return the ``.ptd`` files in the compile report of a folder, if it is of the program."""
     try:
         report: Any = read_json(folder / COMPILE_REPORT, "the report of a compile", _LARGEST)
     except (OSError, FormatError):
         return set()
     files = cast("Mapping[str, Any]", report).get("files") if isinstance(report, Mapping) else ()
-    found: set[str] = set()
+    found: dict[str, Any] = {}
     for one in cast("Iterable[Any]", files) if isinstance(files, list) else ():
-        path = cast("Mapping[str, Any]", one).get("path") if isinstance(one, Mapping) else None
-        if isinstance(path, str) and path.endswith(_SUFFIX):
-            found.add(path)
-    return found
+        if isinstance(one, Mapping):
+            entry = cast("Mapping[str, Any]", one)
+            found[str(entry.get("path"))] = entry.get("bytes")
+    if program.nbytes not in (size for name, size in found.items() if name.endswith(".pte")):
+        return set()
+    return {name for name in found if name.endswith(_SUFFIX)}
 
 
 def _listed(names: Sequence[str]) -> str:
