@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from inspector.toolchain.crashes import last_error
+
 SCRIPT = Path(__file__).parent / "stock" / "__main__.py"
 GREETING_SECONDS = 60.0  # a Python interpreter greets within it; torch is imported afterwards
 GRACE_SECONDS = 5.0  # then the process is killed
@@ -22,9 +23,6 @@ _MOST_GARBAGE = 1 << 20  # limit of other output before the first message, in by
 _LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
 _BEFORE_USERS = ("", "load executorch")  # stages without code of the user
 _KEPT_LINES = 200
-_SHOWN = 300  # characters of a line that is told
-_FATAL = "Fatal Python error"  # the stack of a crash follows
-_RUNTIME = re.compile(r"(\[[\w.]+:\d+\]|[EF] [\d:. ]+executorch:) ")
 _INSTALL = "-m pip install executorch"
 Say = Callable[..., None]
 
@@ -236,7 +234,7 @@ class Interpreter:
         ended = _end_text(self._process.returncode)
         stage = f" in stage {self._stage}" if self._stage else ""
         who = f"executorch {self._versions['executorch']}" if self._versions else self._python
-        last = self._last_error()
+        last = last_error(self._tail)
         raise ToolchainError(f"{who} {ended}{stage}{last}", details=details)
 
     def _no_python(self) -> str:
@@ -245,18 +243,8 @@ class Interpreter:
         elif self._garbage > _MOST_GARBAGE:
             output_text = "it prints other output endlessly"
         else:
-            output_text = f"it {_end_text(self._process.returncode)}{self._last_error()}"
+            output_text = f"it {_end_text(self._process.returncode)}{last_error(self._tail)}"
         return f"{self._python} is not a Python interpreter that can run executorch: {output_text}"
-
-    def _last_error(self) -> str:
-        """Return the last error of the runtime, else the last printed line."""
-        lines = [line.strip() for line in self._tail if line.strip()]
-        fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
-        reported = [
-            line for line in lines[:fatal] if _RUNTIME.match(line) and "cpuinfo" not in line
-        ]
-        chosen = reported or lines[:fatal]
-        return f": {chosen[-1][:_SHOWN]}" if chosen else ""
 
 
 def _end_text(code: int | None) -> str:

@@ -12,6 +12,7 @@ import torch
 
 from inspector.toolchain import child
 from inspector.toolchain.child import ToolchainError, ask
+from inspector.toolchain.crashes import last_error
 from inspector.toolchain.stock.nodes import operator_name
 
 
@@ -52,6 +53,48 @@ def test_program_that_is_no_python_is_named_with_what_it_did(
     assert error.blame == "usage"
     assert str(error).startswith(f"{python} is not a Python interpreter that can run executorch: ")
     assert words in str(error)
+
+
+_NOISE = "Failed to load /x/site-packages/torchao/_C_mxfp8.abi3.so: could not load this library"
+_ERROR = "E 00:00:01.234567 executorch:program.cpp:7] the runtime's own error"
+
+
+@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT", "SIGFPE"])
+@pytest.mark.parametrize("printed", [(_NOISE,), (_ERROR, _NOISE), ("terminate: what(): bad",)])
+def test_crash_is_told_with_its_innermost_calls(
+    signal: str, printed: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Lines that other packages print as they are loaded are no reasons."""
+    lines = [
+        "import faulthandler, os, signal, sys",
+        "faulthandler.enable()",
+        f"print(*{printed!r}, sep=chr(10), file=sys.stderr, flush=True)",
+        f"def inner(): os.kill(os.getpid(), signal.{signal})",
+        "def outer(): inner()",
+        "outer()",
+    ]
+    (tmp_path / "crashing.py").write_text("\n".join(lines), "utf-8")
+    text = str(refused(script(tmp_path, f"exec {sys.executable} {tmp_path}/crashing.py")))
+    place = "in inner (crashing.py, line 4), called by outer (crashing.py, line 5)"
+    assert f"it crashed ({signal}) {place}" in text
+    assert "Failed to load" not in text
+    assert ("the runtime's own error" in text) is (_ERROR in printed)
+    assert ("what(): bad" in text) is (signal == "SIGABRT" and "what" in printed[0])
+
+
+def test_frames_of_packages_keep_the_folder_of_their_package() -> None:
+    """As Vela's own, which crashes without a word."""
+    folder = "/home/x/lib/python3.11/site-packages/ethosu/vela"
+    printed = [
+        *("Network Tops/s", "", "Fatal Python error: Segmentation fault", "", "Thread 0x1 (most"),
+        '  File "/usr/lib/python3.11/threading.py", line 3 in wait',
+        *("", "Current thread 0x2 (most recent call first):"),
+        f'  File "{folder}/vela.py", line 137 in process_regor',
+        f'  File "{folder}/vela.py", line 1296 in main',
+    ]
+    told = " in process_regor (ethosu/vela/vela.py, line 137), called by main (ethosu/vela/vela.py"
+    assert last_error(printed) == f"{told}, line 1296)"
+    assert last_error(printed[:2]) == ": Network Tops/s"
 
 
 def test_program_that_never_answers_is_ended(
