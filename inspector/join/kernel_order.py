@@ -37,6 +37,7 @@ class PayloadMatch:
         by_kind: the payload has no handle for it, the recorded node is the one of its kind
         values_of: likewise for each of several values, empty for one
         named: the event has its node's name; which recorded node that is may be open
+        recorded: the recorded nodes that the payload names for it, empty where it names none
     """
 
     nodes: tuple[str, ...]
@@ -47,6 +48,7 @@ class PayloadMatch:
     by_kind: bool = False
     values_of: tuple[str, ...] = ()
     named: bool = False
+    recorded: tuple[str, ...] = ()
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -102,16 +104,17 @@ def _match_origins(
     payload = _in_recorded_names(payload, recorded)
     certain = _as_large(payload, _certain(payload, recorded), recorded_values)
     handles = {node.name: node.debug_handle for node in certain}
+    places = {node.name: place for place, node in enumerate(recorded)}
     values = _values_of(payload, certain)
     found: list[PayloadMatch | None] = []
     for name in names:
         if name in known:
-            own = (handles.get(node) for node in payload.origins.get(name, ()))
-            given = tuple(dict.fromkeys(one for one in own if one is not None))
+            own = [node for node in payload.origins.get(name, ()) if handles.get(node) is not None]
+            given = tuple(dict.fromkeys(one for node in own if (one := handles[node]) is not None))
             value, several = values.get(name, ""), known[name] if len(known[name]) > 1 else ()
             ports = tuple(values.get(one, "") for one in several)
             match = PayloadMatch((name,), given, not given, bool(given), value, values_of=ports)
-            found.append(match)
+            found.append(replace(match, recorded=tuple(sorted(own, key=places.__getitem__))))
         else:
             copied = _copied(name, known)
             found.append(PayloadMatch((copied,), (), inserted=True) if copied else None)

@@ -8,7 +8,7 @@ position; inferred), DELEGATE_CALL_ONLY (only the enclosing call is known), NONE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -66,6 +66,7 @@ class Link:
             None where the payload does not have that
         by_kind: the handles are those of the recorded node of its kind, none are its own
         values_of: likewise for each of several values that it logs, empty for one
+        of_call: the handles are those of the whole call, whose events have no others
     """
 
     grade: Grade
@@ -80,6 +81,7 @@ class Link:
     value_of: str | None = None
     by_kind: bool = False
     values_of: tuple[str, ...] = ()
+    of_call: bool = False
 
 
 NO_LINK = Link(Grade.NONE)
@@ -129,6 +131,8 @@ class BlockLinks:
             self.nodes = nodes_by_handle(self.graph)
         self.single = _order_matches(self.plan, self.handles, self.nodes)
         self.unmapped = unmapped_matches(self.plan, self.handles, self.graph)
+        self._events = _delegate_events(block)
+        self._whole: dict[int, frozenset[str]] = {}  # nodes of calls with several events
         self.payloads = self._payload_matches(session, program)
 
     def named(self, name: str) -> tuple[GraphNode, ...]:
@@ -152,7 +156,19 @@ class BlockLinks:
         identifier = self.block.delegate_id(event)
         if identifier is None:
             return self._operator(number)
-        return self._delegated(event, number, identifier)
+        found = self._delegated(event, number, identifier)
+        return replace(found, of_call=True) if self._is_of_call(found, number) else found
+
+    def _is_of_call(self, link: Link, number: int) -> bool:
+        """Return whether a link of one of several events names all nodes of their call."""
+        if link.grade is not Grade.DELEGATE_ID or len(link.nodes) < 2 or link.value_of:
+            return False
+        if number not in self._whole:
+            events = self._events.get(number, ())
+            several = len({self.block.delegate_id(event) for event in events}) > 1
+            self._whole[number] = frozenset(self.taken_names(number) if several else ())
+        whole = self._whole[number]
+        return bool(whole) and whole.issubset(link.nodes)
 
     def _operator(self, number: int) -> Link:
         instruction = number if self.plan is not None else None
@@ -245,7 +261,7 @@ class BlockLinks:
             known = bool(backend) or instruction is not None
             grade = Grade.DELEGATE_CALL_ONLY if known else Grade.NONE
             return Link(grade, instruction, backend=backend, delegate=delegate)
-        nodes = self._names(match.handles)
+        nodes = match.recorded or self._names(match.handles)  # nodes may share a handle
         return Link(
             Grade.DELEGATE_ID if match.exact else Grade.ORDER,
             instruction,
@@ -284,7 +300,7 @@ class BlockLinks:
             return {}
         found: dict[int, PayloadMatch] = {}
         steps = instructions(self.plan)
-        for number, events in _delegate_events(self.block).items():
+        for number, events in self._events.items():
             if not 0 <= number < len(steps):  # from a different program, or damaged
                 continue
             args = steps[number][2].instr_args

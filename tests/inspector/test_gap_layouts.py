@@ -10,8 +10,10 @@ import pytest
 import torch
 
 from inspector.join.kernel_order import match_named_events
+from inspector.join.links import BlockLinks, Grade, Link
 from inspector.numerics.replay.layouts import in_layouts
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
+from inspector.tables.operators import join_word
 from schema.etdump import DebugTensor
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.payloads import Payload
@@ -108,3 +110,51 @@ def test_step_behind_a_layer_has_its_value_where_it_has_its_shape(
 
     found, _ = distinguished(members, events, shows=shows)
     assert found["linear"].name == value
+
+
+_THREE = ("aten_mul", "aten_add", "aten_relu")
+
+
+@pytest.mark.parametrize(
+    ("names", "events", "of_call"),
+    [
+        (_THREE, ("a", "b"), True),
+        (_THREE, ("a", "a"), False),  # one event, twice: the call is one layer
+        (_THREE[:2], ("a", "b"), False),
+        (("aten_mul",), ("a", "b"), False),
+        ((*_THREE, "of_another_call"), ("a", "b"), True),
+    ],
+)
+def test_event_with_the_handles_of_a_whole_call_is_known_by_the_call_alone(
+    names: tuple[str, ...], events: tuple[str, ...], of_call: bool
+) -> None:
+    links: Any = BlockLinks.__new__(BlockLinks)
+    links._events, links._whole = {7: list(range(len(events)))}, {}
+    links.block = SimpleNamespace(delegate_id=lambda event: events[event])
+    links.taken_names = lambda number: _THREE if number == 7 else ()
+    link = Link(Grade.DELEGATE_ID, 7, nodes=names)
+    assert links._is_of_call(link, 7) is of_call
+    assert links._is_of_call(Link(Grade.ORDER, 7, nodes=names), 7) is False
+    assert (
+        links._is_of_call(Link(Grade.DELEGATE_ID, 7, nodes=names, value_of="aten_mul"), 7) is False
+    )
+    assert join_word(Link(Grade.DELEGATE_ID, 7, nodes=names, of_call=of_call)) == (
+        "call only" if of_call else "exact"
+    )
+
+
+def test_layers_of_nodes_that_share_a_handle_have_their_own_nodes() -> None:
+    """All of a recurrent layer has one handle; OpenVINO's layers name the nodes that they are."""
+    names = ("aten_addmm", "aten_addmm_1", "aten_tanh")
+    nodes = tuple(GraphNode(f"layer_{name}", NodeKind.CALL, "") for name in names)
+    origins: dict[str, tuple[str, ...]] = {f"layer_{name}": (name,) for name in names}
+    origins["layer_aten_tanh"] = ("aten_tanh", "aten_addmm_1")  # fused, named in any order
+    payload = Payload("", "", 0, Graph("", nodes, {}), origins=origins, node_values=origins)
+    own = [GraphNode(name, NodeKind.CALL, "", debug_handle=2) for name in names]
+    found = match_named_events(payload, list(origins), own)
+    assert [one.recorded for one in found if one is not None] == [
+        ("aten_addmm",),
+        ("aten_addmm_1",),
+        ("aten_addmm_1", "aten_tanh"),
+    ]
+    assert {one.handles for one in found if one is not None} == {(2,)}
