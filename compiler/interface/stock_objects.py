@@ -9,7 +9,7 @@ imported here: a process with such a partitioner has already imported what it ne
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -31,7 +31,10 @@ _HOME = "executorch.exir."
 _BACKENDS = f"{_HOME}backend.backend_details"
 _PARTITIONERS = f"{_HOME}backend.partitioner"
 # The package decomposes the first form, which is core, so that its partitioners know the other one.
-_WITH_LISTS = {"aten.squeeze_copy.dim": "aten.squeeze_copy.dims"}
+_GIVEN_AS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "aten.squeeze_copy.dim": ("aten.squeeze_copy.dims", lambda dim: [dim]),
+    "aten.fill.Scalar": ("aten.full_like.default", lambda value: value),
+}
 
 
 class ForeignId(str):
@@ -90,8 +93,9 @@ def _rename(graph: torch.fx.Graph) -> None:
         if not isinstance(node.target, EdgeOp) or dialect is None:
             continue
         name = node.target.__name__
-        if name in _WITH_LISTS and len(node.args) > 1:
-            name, node.args = _WITH_LISTS[name], (node.args[0], [node.args[1]])
+        if name in _GIVEN_AS and len(node.args) > 1:
+            name, form = _GIVEN_AS[name]
+            node.args = (node.args[0], form(node.args[1]))
         node.target = _foreign_op(dialect, name) or node.target
 
 

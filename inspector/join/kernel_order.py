@@ -20,7 +20,10 @@ from schema.payloads.nested import nested_calls
 
 _RENAMED = ("aten__to_copy", "getitem")  # casts are recorded with an order of dimensions
 # kinds of which a vendor is given another form -> as they are recorded
-_GIVEN_AS = {"aten_squeeze_copy_dims": "aten_squeeze_copy_dim"}
+_GIVEN_AS = {
+    "aten_squeeze_copy_dims": "aten_squeeze_copy_dim",
+    "aten_full_like_default": "aten_fill_scalar",
+}
 
 
 @dataclass(frozen=True, slots=True)

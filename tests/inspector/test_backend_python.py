@@ -433,7 +433,7 @@ class Tagging:
         found = type("Result", (), {})()
         found.partition_tags, found.tagged_exported_program = {}, program
         self.seen = [[operator_of(one), repr(one.args[1:])] for one in program.graph.nodes
-                     if "squeeze" in one.name and one.op == "call_function"]
+                     if ("squeeze" in one.name or "fill" in one.name) and one.op == "call_function"]
         self.values = program.module()(torch_ones)
         return found
 
@@ -441,22 +441,27 @@ import torch
 torch_ones = torch.arange(24.0).reshape(2, 1, 3, 4)
 handing._Kept.made[0] = one = Tagging()
 told = handing.partition({"folder": sys.argv[1], "number": 0, "vetoed": []}, lambda *a, **k: None)
-named = [operator for _, operator, _ in told["nodes"] if "squeeze_copy.d" in operator]
+named = [operator for _, operator, _ in told["nodes"]
+         if "squeeze_copy.d" in operator or "fill" in operator]
 print(json.dumps([one.seen, named, [list(value.shape) for value in one.values]]))
 """
 
 
 @pytest.mark.interop
-def test_vendors_see_the_form_of_squeeze_that_the_package_has(tmp_path: Path) -> None:
+def test_vendors_see_the_forms_of_operators_that_the_package_has(tmp_path: Path) -> None:
     class Squeezing(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return *x.unbind(0), x.squeeze(1), x.squeeze(-3), x.squeeze(2), x.squeeze((1, 2))
+            one, last = torch.ops.aten.fill.Scalar(x, 3), x.squeeze((1, 2))
+            return *x.unbind(0), x.squeeze(1), x.squeeze(-3), x.squeeze(2), last, one
 
     program = to_edge(export(Squeezing().eval(), (torch.ones(2, 1, 3, 4),))).exported_program()
     backend_python._write(program, tmp_path)
     answer = run_stock(["-c", _SQUEEZED, tmp_path]).stdout.splitlines()[-1]
     seen, named, shapes = json.loads(answer)
     dims = "aten.squeeze_copy.dims"
-    assert seen == [[dims, f"({one},)"] for one in ("[0]", "[0]", "[1]", "[-3]", "[2]", "[1, 2]")]
-    assert named == ["aten.squeeze_copy.dim"] * 5 + [dims]  # as here
-    assert shapes == [[1, 3, 4], [1, 3, 4], [2, 3, 4], [2, 3, 4], [2, 1, 3, 4], [2, 3, 4]]
+    given = [[dims, f"({one},)"] for one in ("[0]", "[0]", "[1]", "[-3]", "[2]", "[1, 2]")]
+    filled = ["aten.full_like.default", "(3,)"]
+    assert sorted(seen) == sorted([*given, filled])
+    assert sorted(named) == ["aten.fill.Scalar", *["aten.squeeze_copy.dim"] * 5, dims]  # as here
+    shapes_of_squeezed = [[1, 3, 4], [1, 3, 4], [2, 3, 4], [2, 3, 4], [2, 1, 3, 4], [2, 3, 4]]
+    assert shapes == [*shapes_of_squeezed, [2, 1, 3, 4]]

@@ -26,7 +26,10 @@ from inspector.worker.exporter import redirect_logs
 
 Say = Callable[..., None]
 _MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
-_WITH_LISTS = ("aten.squeeze_copy.dim",)
+_GIVEN_AS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "aten.squeeze_copy.dim": ("squeeze_copy.dims", lambda dim: [dim]),
+    "aten.fill.Scalar": ("full_like.default", lambda value: value),
+}
 _HANDED = "handed_as"  # the operator of a node where it comes from
 _UNUSED = "_unused_"  # results that the package's reader adds
 
@@ -270,19 +273,21 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
                     module.graph.erase_node(node)
                 elif node.op == "call_function":
                     _give_in_order(node)
-                    _give_as_list(node)
+                    _give_in_known_form(node)
             module.recompile()
     return found
 
 
-def _give_as_list(node: Any) -> None:  # noqa: ANN401 - a node
-    """Let a call take a list: the package decomposes the other form, so that no vendor knows it."""
+def _give_in_known_form(node: Any) -> None:  # noqa: ANN401 - a node
+    """Replace a form of an operator that the package decomposes, so that no vendor knows it."""
     name = operator_of(node)
-    if name not in _WITH_LISTS or len(node.args) < 2:
+    if name not in _GIVEN_AS or len(node.args) < 2:
         return
     node.meta[_HANDED] = name
+    (operator, _, overload), form = _GIVEN_AS[name][0].partition("."), _GIVEN_AS[name][1]
     edge = part("exir.dialects._ops").ops.edge
-    node.target, node.args = edge.aten.squeeze_copy.dims, (node.args[0], [node.args[1]])
+    node.target = getattr(getattr(edge.aten, operator), overload)
+    node.args = (node.args[0], form(node.args[1]))
 
 
 def _give_in_order(node: Any) -> None:  # noqa: ANN401 - a node
