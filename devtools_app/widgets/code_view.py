@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QRect, QSize, Qt, QTimer
@@ -17,7 +17,6 @@ from PySide6.QtGui import (
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
-    QTextDocument,
     QTextFormat,
     QTextLayout,
 )
@@ -38,31 +37,44 @@ _SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
 class _Colours(QObject):
-    """Colours lines in order: the first ones immediately, the rest while the window is idle.
+    """Colours the lines that are seen: the first ones immediately, others once they are lexed.
 
-    A QSyntaxHighlighter would visit every line of a new text at once.
+    A QSyntaxHighlighter would visit every line of a new text at once, and keep the formats and the
+    layout of all of them: half a kilobyte a line. Lines are lexed in order, while the window is
+    idle, no further than to the last one seen; what is kept of each is the state of the lexer.
+
+    Args:
+        view: with the text
+        theme: of the colours
+        seen: returns the numbers of the first line seen and of the one after the last
     """
 
-    def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        super().__init__(document)
-        self._document = document
+    def __init__(
+        self, view: QPlainTextEdit, theme: Theme, seen: Callable[[], tuple[int, int]]
+    ) -> None:
+        super().__init__(view)
+        self._document = view.document()
         self._theme = theme
-        self._lines: list[tuple[CodeToken, ...]] = []
-        self._states: tuple[str, ...] = ()
-        self._coloured = 0  # lines
+        self._seen = seen
+        self._states: list[tuple[str, ...]] = []  # at the start of each line, and of the next
+        self._alike: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._coloured: set[int] = set()
         self._formats: dict[str, QTextCharFormat] = {}
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._colour_some)
 
     def forget(self) -> None:
-        """Stop colouring; called before the text is replaced."""
+        """Stop colouring; called when the text has been replaced."""
         self._timer.stop()
-        self._lines, self._states, self._coloured = [], (), 0
+        self._states.clear()
+        self._coloured.clear()
 
-    def start(self) -> None:
-        """Colour the first lines now and the others later."""
-        self._timer.start(0)
-        self._colour_some()
+    def follow(self) -> None:
+        """Colour the lines that are seen now: after a new text, scrolling, a new size."""
+        first, end = self._seen()
+        if not self._timer.isActive() and not self._coloured.issuperset(range(first, end)):
+            self._timer.start(0)
+            self._colour_some()
 
     def restyle(self) -> None:
         """Use the colours of the palette as it is now."""
@@ -79,31 +91,42 @@ class _Colours(QObject):
         for kind, colour in colours.items():
             self._formats[kind] = QTextCharFormat()
             self._formats[kind].setForeground(QColor(colour))
-        if self._coloured:
-            self._coloured = 0
-            self.start()
+        self._coloured.clear()
+        self.follow()
 
     def _colour_some(self) -> None:
         there = import_later(_TOKENS)
         self._timer.setInterval(0 if there else _RETRY)
         if not there:
             return
-        end = time.perf_counter() + _SLICE
-        block = self._document.findBlockByNumber(self._coloured)
-        while block.isValid() and time.perf_counter() < end:
-            self._colour(block)
-            self._coloured += 1
-            block = block.next()
-        if not block.isValid():
+        first, end = self._seen()
+        if self._lex(end):
             self._timer.stop()
+        for line in range(first, min(end, len(self._states) - 1)):
+            if line not in self._coloured:
+                self._colour(line)
 
-    def _colour(self, block: QTextBlock) -> None:
+    def _lex(self, end: int) -> bool:
+        """Lex lines up to one for as long as a slice lasts; return whether all of them are."""
         from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 
-        if self._coloured == len(self._lines):
-            tokens, self._states = line_tokens(block.text(), self._states or ROOT)
-            self._lines.append(tokens)
-        tokens = self._lines[self._coloured]
+        self._states = self._states or [ROOT]
+        stop = time.perf_counter() + _SLICE
+        block = self._document.findBlockByNumber(len(self._states) - 1)
+        while len(self._states) <= end and block.isValid():
+            if time.perf_counter() > stop:
+                return False
+            _, states = line_tokens(block.text(), self._states[-1])
+            self._states.append(self._alike.setdefault(states, states))
+            block = block.next()
+        return True
+
+    def _colour(self, line: int) -> None:
+        from devtools_app.viewmodels.python_tokens import line_tokens
+
+        self._coloured.add(line)
+        block = self._document.findBlockByNumber(line)
+        tokens, _ = line_tokens(block.text(), self._states[line])
         if tokens:
             block.layout().setFormats([self._range(token) for token in tokens])
             self._document.markContentsDirty(block.position(), block.length())
@@ -143,7 +166,7 @@ class CodeView(QPlainTextEdit):
         self._filling.timeout.connect(self._fill)
         self.setUndoRedoEnabled(False)  # it would keep a long text a second time
         self._line_numbers = _LineNumbers(self)
-        self._colours = _Colours(self.document(), theme)
+        self._colours = _Colours(self, theme, self._lines_seen)
         self.setObjectName("code")
         self.setReadOnly(True)
         self.setAccessibleName(name)
@@ -166,14 +189,14 @@ class CodeView(QPlainTextEdit):
             marked: line numbers; the view scrolls to the first of them
         """
         self._first = first
-        self._colours.forget()
         self._rest = deque(lines[at : at + _AT_ONCE] for at in range(0, len(lines), _AT_ONCE))
         self.setPlainText("\n".join(self._rest.popleft() if self._rest else ()))
+        self._colours.forget()
         if self._rest:
             self._filling.start()
         else:
             self._filling.stop()
-        self._colours.start()
+        self._colours.follow()
         self.mark(marked)
 
     def _fill(self) -> None:
@@ -184,7 +207,7 @@ class CodeView(QPlainTextEdit):
         cursor.insertText("\n" + "\n".join(more))
         if not self._rest:
             self._filling.stop()
-            self._colours.start()
+            self._colours.follow()
         arrived = self.document().blockCount() + self._first
         if any(arrived - len(more) <= line < arrived for line in self._marked):
             self.mark(self._marked)
@@ -235,7 +258,13 @@ class CodeView(QPlainTextEdit):
             painter.drawText(rect, int(Qt.AlignmentFlag.AlignRight), str(number))
             block = block.next()
 
+    def _lines_seen(self) -> tuple[int, int]:
+        first = self.firstVisibleBlock().blockNumber()
+        seen = self.viewport().height() // max(1, self.fontMetrics().lineSpacing()) + 2
+        return max(0, first), min(max(0, first) + seen, self.blockCount())
+
     def _scrolled(self, rect: QRect, dy: int) -> None:
+        self._colours.follow()
         if dy:
             self._line_numbers.scroll(0, dy)
         else:
@@ -258,3 +287,4 @@ class CodeView(QPlainTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_line_numbers()
+        self._colours.follow()
