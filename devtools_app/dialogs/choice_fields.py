@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QCompleter, QLineEdit
 from typing_extensions import override
@@ -23,6 +23,7 @@ from inspector.recipes.options import FieldNames
 MOST = (1 << 31) - 1
 _RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LETTERS = 8  # that a list shows at least
+_FEW = 40  # entries that are listed at once
 _ROOM = 60  # beside the text of an open list
 
 
@@ -107,6 +108,13 @@ class TextField(QLineEdit):
 class ChoiceBox(NarrowComboBox):
     """A list that is filled when it is opened; it is as wide as its form.
 
+    Where a value may be typed it is taken as typed, also while the list is open: an entry is chosen
+    by a click, the arrow keys or from the completions below, never by its letters.
+
+    Args:
+        typed: whether values that are not listed can be typed
+        explained: whether entries have their details beside them where values can be typed
+
     Signals:
         picked(value): the user chose or typed a value
         action_picked(action): the user chose one of the actions at the end
@@ -115,11 +123,13 @@ class ChoiceBox(NarrowComboBox):
     picked = Signal(str)
     action_picked = Signal(int)
 
-    def __init__(self, *, typed: bool) -> None:
+    def __init__(self, *, typed: bool, explained: bool = False) -> None:
         super().__init__(_LETTERS)
+        self._explained = explained or not typed
         self._choices: tuple[FieldChoice, ...] = ()
         self._actions: tuple[str, ...] = ()
         self._filled = True
+        self._open = False
         if typed:
             self._let_type()
         self.activated.connect(self._activated)
@@ -137,18 +147,18 @@ class ChoiceBox(NarrowComboBox):
         if (tuple(choices), tuple(actions)) != (self._choices, self._actions):
             self._choices, self._actions = tuple(choices), tuple(actions)
             self._filled = False
-            if not self.isEditable():
+            if not self.isEditable() or len(self._choices) <= _FEW:
                 self._fill()
 
     def _fill(self) -> None:
         """List the values; typed ones are listed when they are needed, there may be thousands."""
-        if self._filled:
+        if self._filled or self._open:  # the one that the keyboard is at would be lost
             return
         self._filled = True
         text, value, blocked = self.currentText(), self.currentData(), self.blockSignals(True)
         self.clear()
         for choice in self._choices:
-            self.addItem(choice.value if self.isEditable() else choice.text, choice.value)
+            self.addItem(choice.text if self._explained else choice.value, choice.value)
             index = self.count() - 1
             self.setItemData(index, choice.text, Qt.ItemDataRole.ToolTipRole)
             self._enable(index, choice.usable)
@@ -184,7 +194,34 @@ class ChoiceBox(NarrowComboBox):
         texts = (self.itemText(row) for row in range(min(self.count(), 200)))
         wide = max((metrics.horizontalAdvance(text) for text in texts), default=0) + _ROOM
         self.view().setMinimumWidth(min(wide, self.screen().availableGeometry().width() // 2))
+        self._open = True
         super().showPopup()
+        if self.isEditable():
+            self.view().installEventFilter(self)
+
+    @override
+    def hidePopup(self) -> None:
+        super().hidePopup()
+        QTimer.singleShot(0, self, self._closed)  # Qt chooses the entry after this
+
+    def _closed(self) -> None:
+        self._open = False
+        self._fill()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take what is typed while the list is open, which would look for it among its entries."""
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.text().strip().isprintable()
+            and event.text().strip()
+        ):
+            self.hidePopup()
+            self.setFocus()
+            self.keyPressEvent(event)
+            return True
+        return super().eventFilter(watched, event)
 
     @override
     def focusInEvent(self, e: QFocusEvent) -> None:
@@ -193,10 +230,9 @@ class ChoiceBox(NarrowComboBox):
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
+        super().keyPressEvent(e)  # Return ends the typing
         if e.key() in _RETURN and self.isEditable():
-            e.accept()  # it ends the typing; a dialog would take it for its default button
-            return
-        super().keyPressEvent(e)
+            e.accept()  # a dialog would take it for its default button
 
 
 class OptionField(NarrowComboBox):

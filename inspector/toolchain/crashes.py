@@ -18,8 +18,8 @@ _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 def last_error(printed: Sequence[str]) -> str:
     """Return where and why an interpreter has ended, to stand behind how it did.
 
-    Of a crash these are the innermost calls of Python and the last error of the runtime, if it has
-    told one; else the last printed line. Empty where it has told nothing.
+    Of a crash these are the innermost calls of Python and the last error of the runtime, if it
+    reported one; else the last printed line. Empty where it printed nothing.
     """
     lines = [line.strip() for line in printed if line.strip() and not _NOISE.search(line)]
     fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
