@@ -256,7 +256,7 @@ def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]
 def join_word(link: Link) -> str:
     """Return how certain a join is; an exact one may be to a node of the payload alone.
 
-    An identifier with the handles of a whole call tells no more than the call does.
+    An identifier with the handles of a whole call identifies no more than the call does.
     """
     word = JOIN_WORDS["DELEGATE_CALL_ONLY" if link.of_call else link.grade.value]
     return _PAYLOAD_ONLY if word == "exact" and link.payload_nodes and not link.nodes else word
