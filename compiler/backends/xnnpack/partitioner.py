@@ -40,11 +40,14 @@ from compiler.partition.reasons import belong_together, note, operator_of
 from compiler.partition.regions import follows_source
 from compiler.partition.steering import is_off, keeps_out
 from compiler.partition.tags import tag_constant_data
+from compiler.passes.standard.quant_embedding import table_steps
 from compiler.untyped import aten
 from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None
+_EMBEDDING = aten.embedding.default
+_OF_TABLE = "it dequantizes the table of an embedding, which looks up quantized rows"
 _ACTIVATIONS = frozenset((aten.relu.default, aten.hardtanh.default))
 
 
@@ -161,6 +164,7 @@ class XnnpackPartitioner(Partitioner):
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
         self._require_valid_scales(calls, facts)
+        tables = {step for node in calls if op_of(node) is _EMBEDDING for step in table_steps(node)}
         # Quantize nodes join the partition of the operator they belong to; the others are examined
         # afterwards.
         for node in sorted(calls, key=lambda node: bool(quantizing_name(node))):
@@ -171,8 +175,9 @@ class XnnpackPartitioner(Partitioner):
             if rule is None:
                 text = f"no rule for {operator_of(node)} in {type(self).__name__}"
                 note(node, type(self).__name__, NodeOutcome.NO_RULE, text)
-            elif refusal:
-                note(node, rule.name, NodeOutcome.REJECTED, f"{operator_of(node)}: {refusal}")
+            elif refusal or node in tables:
+                why = refusal or _OF_TABLE
+                note(node, rule.name, NodeOutcome.REJECTED, f"{operator_of(node)}: {why}")
             elif is_off(rule.name):
                 text = f"vetoed by the user: {rule.name} is disabled"
                 note(node, rule.name, NodeOutcome.VETOED, text)

@@ -98,6 +98,25 @@ def known_table(
     return None if table is None or known is None else (table, known)
 
 
+def table_steps(node: Node) -> frozenset[Node]:
+    """Return the nodes that dequantize the table of an embedding, which a fused one does without.
+
+    They are those that nothing else reads; empty for a table in floating point.
+    """
+    given = node.args[0]
+    dtype = node.meta["val"].dtype
+    table = _table(given, dtype) if isinstance(given, Node) and dtype in _RESULTS else None
+    found: set[Node] = set()
+    waiting = [given] if table is not None and isinstance(given, Node) else []
+    while waiting:
+        step = waiting.pop()
+        read = all(user in found or user.target is node.target for user in step.users)
+        if step.op == "call_function" and read:
+            found.add(step)
+            waiting += step.all_input_nodes
+    return frozenset(found)
+
+
 def _table(given: Node, dtype: torch.dtype) -> QuantizedTable | None:
     whole = _bare(given, (dtype,))
     table = _by_channel(whole) or _by_steps(whole, (torch.float32, dtype))
