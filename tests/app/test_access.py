@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLabel,
 
 from devtools_app.appearance.colours import CONTRAST_TEXT, contrast
 from devtools_app.appearance.look import ThemeMode
+from devtools_app.appearance.slices import Slices
 from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
@@ -181,7 +182,8 @@ def test_view_that_was_still_at_work_has_the_keyboard_when_it_is_ready(window, q
     window.activateWindow()
     for name in CENTRE:
         window.show_view(name)
-        qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+        jobs = (*window.findChildren(Latest), *window.findChildren(Slices))
+        qtbot.waitUntil(lambda jobs=jobs: not any(job.busy for job in jobs))
         focus = QApplication.focusWidget()
         assert focus is not None, name
         assert focus.focusPolicy() & Qt.FocusPolicy.TabFocus, name

@@ -58,7 +58,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
         return found["idle"][-1]
 
     monkeypatch.setattr("runtime.execution.fused.matmul.release_constant", constant)
-    monkeypatch.setattr("runtime.execution.fused.planner.release_idle_pages", idle)
+    monkeypatch.setattr("runtime.execution.fused.fused_run.release_idle_pages", idle)
     return found
 
 
