@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
@@ -78,7 +78,10 @@ class ListField(QWidget):
         """List the names that can be added."""
         if known != self._known:
             self._known = known
-            self._rebuild()
+            if self._in_use() is None:
+                self._rebuild()
+            else:  # what is being typed into a line stays
+                self._offer()
 
     @override
     def setAccessibleName(self, name: str) -> None:
@@ -157,7 +160,14 @@ class ListField(QWidget):
             self._rebuild()
             self.edited.emit(values)
 
+    def _in_use(self) -> QWidget | None:
+        """Return what has the keyboard in the lines of the values, if it is there."""
+        focus = QApplication.focusWidget()
+        inside = focus is not None and any(line.isAncestorOf(focus) for line in self._lines)
+        return focus if inside else None
+
     def _rebuild(self) -> None:
+        used = self._in_use()
         for line in self._lines:
             self._rows.removeWidget(line)
             for part in line.findChildren(QWidget):
@@ -168,6 +178,13 @@ class ListField(QWidget):
         for line in self._lines:
             self._rows.addWidget(line)
         self._offer()
+        if used is not None:
+            self._named(used.accessibleName()).setFocus()
+
+    def _named(self, name: str) -> QWidget:
+        """Return the part of a line with a name, or what adds lines where there is none now."""
+        parts = (part for line in self._lines for part in line.findChildren(QWidget))
+        return next((part for part in parts if part.accessibleName() == name), self.adding)
 
     def _line(self, place: int, text: str) -> QWidget:
         name, value = split_value(self._one, text)

@@ -106,3 +106,24 @@ def test_typed_file_is_checked_at_its_field(dialog, qtbot, tmp_path: Path, name:
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: bool(dialog.problem_of("partitioners")), timeout=20_000)
     assert Path(name).name.partition(":")[0] in dialog.problem_of("partitioners")
+
+
+@pytest.mark.parametrize("restyled", [False, True])
+def test_names_that_arrive_leave_the_keyboard_in_the_line_in_use(
+    dialog: CompileDialog, qtbot, restyled: bool
+) -> None:
+    field, _ = field_of(dialog)
+    field.show_value(("xnnpack", "demo-all"))
+    button = next(
+        one for one in field.findChildren(QWidget) if one.accessibleName().startswith("Move demo")
+    )
+    button.setFocus()
+    assert QApplication.focusWidget() is button
+    if restyled:
+        field._rebuild()  # as after a change of theme
+    else:
+        field.offer(Vocabulary(partitioners=(FieldChoice("other", "another one"),)))
+    assert focus().accessibleName() == button.accessibleName()
+    assert (focus() is button) is not restyled
+    qtbot.keyClick(focus(), Qt.Key.Key_Space)
+    assert field.values == ("demo-all", "xnnpack")
