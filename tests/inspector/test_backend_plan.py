@@ -51,6 +51,7 @@ def test_show_tells_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (text.code, "available: openvino" in text.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_show_prints_no_warnings_of_the_package_that_it_imports() -> None:
     stream, noise = io.StringIO(), Log("Failed to load _MLModelProxy")
     for verbose, words in ((False, ""), (True, "Failed to load _MLModelProxy\n")):

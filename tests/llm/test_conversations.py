@@ -82,6 +82,7 @@ def test_the_tokenizer_of_another_model_is_named(runner: TextRunner) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["abc", "abcd", "abcdefghijk"])
+@pytest.mark.slow
 def test_a_prefill_of_one_length_leaves_the_rest_to_decode(tmp_path: Path, prompt: str) -> None:
     chosen = config("llama3", CACHE, vocab_size=256)
     methods = (MethodConfig("prefill", export_seq_len=4), MethodConfig("decode", export_seq_len=1))

@@ -55,6 +55,7 @@ def test_planned_weights_are_those_of_the_module_of_each_length(name: str, lengt
     assert planned.weights == _held(_with_length(SHAPES[name], length))
 
 
+@pytest.mark.slow
 def test_a_file_grows_with_the_length_as_planned() -> None:
     sizes = [len(export_llm(_with_length(SHAPES["llama"], one)).buffer) for one in (64, 512)]
     short, long = plan_lengths(SHAPES["llama"], (64, 512))
