@@ -182,7 +182,7 @@ class ListField(QWidget):
             self._named(used.accessibleName()).setFocus()
 
     def _named(self, name: str) -> QWidget:
-        """Return the part of a line with a name, or what adds lines where there is none now."""
+        """Return the part of a line with a name, or the field that adds values."""
         parts = (part for line in self._lines for part in line.findChildren(QWidget))
         return next((part for part in parts if part.accessibleName() == name), self.adding)
 
