@@ -71,6 +71,10 @@ class FormGroup(QWidget):
         if fill is None:
             return
         fill()
+        self.settle()
+
+    def settle(self) -> None:
+        """Take widgets in that its fields built meanwhile, where Tab goes and whether it stops."""
         self._follow_the_heading()
         if self._stops is not None:
             self._stops.settle()

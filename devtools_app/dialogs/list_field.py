@@ -38,9 +38,11 @@ class ListField(QWidget):
 
     Signals:
         edited(value): a tuple, by the user
+        rebuilt(): the lines are other widgets now
     """
 
     edited = Signal(object)
+    rebuilt = Signal()
 
     def __init__(self, theme: Theme, one: FormField, files: FormFiles) -> None:
         super().__init__()
@@ -178,6 +180,7 @@ class ListField(QWidget):
         for line in self._lines:
             self._rows.addWidget(line)
         self._offer()
+        self.rebuilt.emit()
         if used is not None:
             self._named(used.accessibleName()).setFocus()
 

@@ -216,6 +216,8 @@ class RecipeFields(QScrollArea):
         if self._known is not None:
             widget.offer(self._known)
         widget.edited.connect(lambda value: self._edited(one.path, value))
+        if isinstance(widget, ListField):
+            widget.rebuilt.connect(group.settle)
         flag = isinstance(widget, FlagField)
         self._labels[one.path] = widget if flag else label
         set_role(self._labels[one.path], "role", "muted" if one.is_default else "")

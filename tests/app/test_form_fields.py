@@ -27,7 +27,7 @@ from devtools_app.shell.focus_areas import stops as tab_stops
 from devtools_app.state.compile_form import CompileForm, form_from, proposed_folder
 from devtools_app.state.requests import EditRecipe
 from devtools_app.viewmodels import field_choices
-from devtools_app.viewmodels.field_choices import Vocabulary, partitioner_choices
+from devtools_app.viewmodels.field_choices import FieldChoice, Vocabulary, partitioner_choices
 from devtools_app.viewmodels.recipe_form import all_fields
 from devtools_app.views.recipe import RecipeView
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Rules
@@ -399,10 +399,8 @@ def test_fields_of_a_closed_group_are_built_when_it_opens(fields, qtbot, theme) 
     assert form.widgets["rules.max_partitions"].value() == 0
 
 
-@pytest.mark.slow
-def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
-    make_window, qtbot
-) -> None:
+@pytest.fixture
+def recipe(make_window, qtbot) -> RecipeView:
     window = make_window()
     window.resize(1280, 800)
     with qtbot.waitSignal(window.controller.opener.ended):
@@ -412,22 +410,63 @@ def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
     view = next(host.view for host in window.hosts if host.spec.name == "recipe")
     qtbot.waitUntil(lambda: bool(view.fields.widgets) and not view.fields._unfilled)
     qtbot.wait(50)
-    assert len(tab_stops(view)) <= 20
-    head = next(one for one in heads_of(view.fields) if one.text().startswith("Partition"))
+    return view
+
+
+def rebuilt_by_nothing(_fields: RecipeFields) -> None:
+    """Leave the lines of all lists as they are."""
+
+
+def rebuilt_by_names(fields: RecipeFields) -> None:
+    choice = FieldChoice("another", "of a package that was installed")
+    fields.offer(Vocabulary(partitioners=(choice,), operators=("aten.add.Tensor",)))
+
+
+def rebuilt_by_the_theme(fields: RecipeFields) -> None:
+    for one in fields.findChildren(ListField):
+        one._rebuild()
+
+
+REBUILDS = (rebuilt_by_nothing, rebuilt_by_names, rebuilt_by_the_theme)
+
+
+def key(qtbot, pressed: Qt.Key) -> QWidget:
+    focus = QApplication.focusWidget()
+    assert focus is not None
+    qtbot.keyClick(focus, pressed)
+    now = QApplication.focusWidget()
+    assert now is not None
+    return now
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rebuild", REBUILDS)
+@pytest.mark.parametrize("steps", range(4))
+def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
+    recipe, qtbot, rebuild, steps: int
+) -> None:
+    fields = recipe.fields
+    rebuild(fields)
+    qtbot.wait(10)  # new lines are shown by an event
+    assert len(tab_stops(recipe)) <= 20
+    heads = heads_of(fields)
+    head = next(one for one in heads if one.text().startswith("Partition"))
     head.setFocus()
-    qtbot.keyClick(head, Qt.Key.Key_Down)
-    first = QApplication.focusWidget()
+    first = key(qtbot, Qt.Key.Key_Down)
     assert first is not head
-    assert view.fields.isAncestorOf(first)
-    inside = tab_stops(view)
+    assert fields.isAncestorOf(first)
+    inside = tab_stops(recipe)
     assert first in inside
     assert len(inside) <= 20 + 14  # those of the group are stops now
-    seen = []
-    while QApplication.focusWidget() not in heads_of(view.fields):
-        seen.append(QApplication.focusWidget())
-        qtbot.keyClick(seen[-1], Qt.Key.Key_Tab)
+    seen = [first]
+    while (now := key(qtbot, Qt.Key.Key_Tab)) not in heads:
+        seen.append(now)
+        assert fields.isAncestorOf(now)
+        if len(seen) == steps:
+            rebuild(fields)
+            qtbot.wait(10)
         assert len(seen) < 30
     assert len(seen) > 3
-    assert len(tab_stops(view)) <= 20  # left again
-    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Backtab)
-    assert QApplication.focusWidget() is head
+    assert now is heads[heads.index(head) + 1]
+    assert len(tab_stops(recipe)) <= 20  # left again
+    assert key(qtbot, Qt.Key.Key_Backtab) is head
