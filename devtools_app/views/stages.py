@@ -33,7 +33,7 @@ from inspector.tables.stage_steps import (
 )
 
 _COMMAND = "etscope compile model.py:build -o build --stages"
-_ASKED = "A compile writes its stages beside the program on request."
+_ASKED = "Recompile and run (Ctrl+R) writes them; a compile does on request."
 _UNCHANGED = Need("Nothing changed", "This stage does not change the graph.")
 _NO_GRAPH = Need("No graph", "This stage works on no graph, or its graph was not kept.")
 

@@ -25,7 +25,7 @@ _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py
 # a number, the module that something is in, a part behind a colon, the kind of a file, or the
 # file in a folder
 _TAIL = re.compile(
-    r"(?:\w*?(?P<number>_\d+)|[^:]*\w(?P<count> \d+)|.*(?P<place> in [\w.]+)"
+    r"(?:\w*?(?P<number>_\d+)|[^:,;]*\w(?P<count> \d+)|.*(?P<place> in [\w.]+)"
     r"|[^:]*\S(?P<part>: \S+)"
     rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|\S*[^\s/](?P<file>/[^\s/]+))"
 )
@@ -136,10 +136,14 @@ def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -
 def _cut_name(
     name: str, metrics: QFontMetrics | QFontMetricsF, room: float, *, common: bool
 ) -> str:
-    """Return the last part of a path within a width; what most paths end with goes first."""
+    """Return the last part of a path within a width; what most paths end with goes first.
+
+    It is cut even where it fits: whole, it would look like all of the path.
+    """
+    cut = min(room, metrics.horizontalAdvance(name) - 1)
     if common:
-        return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
-    return elided(name, metrics, room)
+        return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(cut))
+    return elided(name, metrics, cut)
 
 
 def _cut_behind_number(parts: Sequence[str], first: int) -> str:

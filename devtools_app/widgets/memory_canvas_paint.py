@@ -152,8 +152,7 @@ class MemoryDrawing:
     ) -> None:
         font, metrics = self._texts.font(self.colours, _LABEL)
         painter.setFont(font)
-        large = (boxes[:, 2] >= _NAME_FROM[0]) & (boxes[:, 3] >= _NAME_FROM[1])
-        for at in np.flatnonzero(large).tolist():
+        for at in self._labelled(shown, boxes):
             value = int(shown[at])
             x, y, width, height = boxes[at].tolist()
             left, right = max(x, plot.left()), min(x + width, plot.right())
@@ -165,6 +164,24 @@ class MemoryDrawing:
             baseline -= (len(lines) - 1) * metrics.height() / 2
             for number, line in enumerate(lines):
                 painter.drawText(QPointF(left + 5, baseline + number * metrics.height()), line)
+
+    def _labelled(self, shown: NDArray[np.int64], boxes: Floats) -> list[int]:
+        """Return the blocks with room for a name; of values that share a place, one has it."""
+        large = (boxes[:, 2] >= _NAME_FROM[0]) & (boxes[:, 3] >= _NAME_FROM[1])
+        found: list[int] = []
+        taken: dict[int, list[tuple[float, float]]] = {}  # by address
+        wide = sorted(np.flatnonzero(large).tolist(), key=lambda at: -float(boxes[at, 2]))
+        for at in sorted(wide, key=lambda at: self._is_number(int(shown[at]))):
+            left, width = boxes[at, [0, 2]].tolist()
+            beside = taken.setdefault(int(self.data.offset[shown[at]]), [])
+            if all(left + width <= begin or end <= left for begin, end in beside):
+                beside.append((left, left + width))
+                found.append(at)
+        return found
+
+    def _is_number(self, value: int) -> bool:
+        """Return whether a value has no name but its number in the program."""
+        return self.data.names[value].removeprefix("v").isdecimal()
 
     def block_lines(self, value: int, room: float, height: float) -> list[str]:
         """Return name and size of a value within a width and height: on one line or on two."""

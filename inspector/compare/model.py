@@ -173,7 +173,7 @@ class TimeRow:
     Attributes:
         method: name
         name: operator, dotted module path, or node
-        ms: one per session; None if missing or without time
+        ms: one per session; None if it is not known; 0 where a trace has no such event
         calls: events per run, one per session
         where: backends that ran it, one per session
         nodes: names of the nodes, one tuple per session; empty for operators and modules

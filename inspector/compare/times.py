@@ -19,7 +19,8 @@ _NAMED = 3  # nodes of a group that are named
 def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
     """Return the time by operator, largest first; unattributed time and tracing are rows.
 
-    With the cost of tracing, where all know it, the rows add up to the times without a trace.
+    A session whose trace has no event of an operator spent no time in it. With the cost of tracing,
+    where all know it, the rows add up to the times without a trace.
     """
     rows = _grouped(method, times, lambda _, event: (event.operator,))
     rest = tuple(None if each is None else each.unattributed_ms for each in times)
@@ -84,18 +85,20 @@ class _Sum:
         )
 
 
-def _nothing(count: int) -> _Sum:
-    return _Sum([None] * count, [0] * count, [[] for _ in range(count)], [0.0] * count)
+def _nothing(ms: Sequence[float | None]) -> _Sum:
+    count = len(ms)
+    return _Sum(list(ms), [0] * count, [[] for _ in range(count)], [0.0] * count)
 
 
 def _grouped(
     method: str, times: Times, keys: Callable[[int, EventTime], Iterable[str]]
 ) -> list[TimeRow]:
     sums: dict[str, _Sum] = {}
+    before = [None if each is None else 0.0 for each in times]
     for number, each in enumerate(times):
         for event in each.events if each is not None else ():
             for key in keys(number, event):
-                sums.setdefault(key, _nothing(len(times))).add(number, event)
+                sums.setdefault(key, _nothing(before)).add(number, event)
     return [found.row(method, name) for name, found in sums.items()]
 
 
@@ -150,7 +153,7 @@ def node_rows(
         for event in each.events if each is not None else ():
             if event.nodes:
                 root = groups.root((number, event.nodes[0]))
-                sums.setdefault(root, _nothing(len(times))).add(number, event)
+                sums.setdefault(root, _nothing([None] * len(times))).add(number, event)
     members = _members(groups, graphs, sums)
     rows = [
         found.row(method, _title(members[root]), tuple(map(tuple, members[root])))

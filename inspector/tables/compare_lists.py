@@ -216,9 +216,16 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
         values = [None if change is None else change * NS_PER_MS for change in changes]
         title = f"{letters[number]} − {letters[0]}"
         columns.append(number_column(title, values, Quantity.TIME, unit=unit, missing=""))
-    columns.append(text_column("note", [one.note for one in ordered], width=24))
+    columns.append(text_column("note", [_time_note(one, letters) for one in ordered], width=24))
     keys = [_time_link(one, letters) for one in ordered]
     return Table(tuple(columns), len(ordered), keys, noun="rows")
+
+
+def _time_note(one: TimeRow, letters: Sequence[str]) -> str:
+    """Return the note of a row, or the sessions whose trace has no such event."""
+    measured = zip(letters, one.ms, one.calls, strict=True)
+    without = [letter for letter, ms, calls in measured if ms is not None and not calls]
+    return one.note or (f"none in {', '.join(without)}" if without else "")
 
 
 def _blocks(rows: Sequence[tuple[float | None, ...]], letters: Sequence[str]) -> Table:

@@ -69,6 +69,23 @@ def test_names_are_cut_where_they_tell_the_least(theme: Theme, name: str, kept: 
     assert elided(name, metrics, metrics.horizontalAdvance(name)) == name
 
 
+@pytest.mark.parametrize(
+    "name", ["stem.0.weight", "heads.weight", "blocks.2.depthwise.weight", "0.weight", "a.b"]
+)
+def test_path_that_is_cut_says_so_at_any_width(theme: Theme, name: str) -> None:
+    metrics = QFontMetrics(theme.mono())
+    for room in range(metrics.horizontalAdvance("…") + 1, metrics.horizontalAdvance(name)):
+        assert "…" in elided(name, metrics, room)
+
+
+def test_sentence_that_ends_in_a_number_is_cut_at_its_end(theme: Theme) -> None:
+    metrics = QFontMetrics(theme.mono())
+    text = "processors of phones, graphics and neural engine 13"
+    shown = elided(text, metrics, int(CUT * metrics.horizontalAdvance(text)))
+    assert shown.startswith("processors of phones, gr")
+    assert shown.endswith("…")
+
+
 def test_numbered_names_differ_at_any_width(theme: Theme) -> None:
     metrics = QFontMetrics(theme.mono())
     names = [f"aten_convolution_default_{number}" for number in (1, 2, 12, 112)]

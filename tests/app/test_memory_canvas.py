@@ -239,6 +239,34 @@ def test_values_of_no_bytes_and_one_step_are_fine(canvas: MemoryCanvas) -> None:
     assert canvas.render_to_image(1.0).width() == 800
 
 
+@pytest.mark.parametrize("names", [("permute", "v8", "add"), ("v8", "permute", "add")])
+@pytest.mark.parametrize(("steps", "labels"), [((0, 3), 2), ((4, 9), 3)])
+def test_values_that_share_a_place_have_one_label(
+    canvas: MemoryCanvas, monkeypatch, names: tuple[str, ...], steps: tuple[int, int], labels: int
+) -> None:
+    """A view has the place of its base: both names over each other cannot be read."""
+    first, last = steps
+    data = replace(
+        plan(),
+        names=names,
+        first=np.array([0, first, 0]),
+        last=np.array([3, last, 9]),
+        offset=np.array([0, 0, 128 * KIB]),
+        nbytes=np.array([128 * KIB] * 3),
+    )
+    named: list[str] = []
+
+    def lines(painter: MemoryDrawing, value: int, _room: float, _height: float) -> list[str]:
+        named.append(painter.data.names[value])
+        return []
+
+    monkeypatch.setattr(MemoryDrawing, "block_lines", lines)
+    canvas.set_data(data)
+    canvas.render_to_image(1.0)
+    assert {"permute", "add"} <= set(named)
+    assert len(named) == labels
+
+
 @pytest.mark.parametrize("height", [15.0, 60.0])
 @pytest.mark.parametrize("share", [0.3, 0.75, 1.0])
 def test_blocks_keep_the_number_of_their_name_and_their_bytes(

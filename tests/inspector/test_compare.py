@@ -31,6 +31,7 @@ from inspector.recipes.source import Source
 from inspector.render.comparison import comparison_html
 from inspector.render.html import MOST_BYTES
 from inspector.tables.compare import difference_text, summary_table, tone_of
+from inspector.tables.compare_lists import detail_table
 from inspector.tables.figures import Figure, figure_column
 from schema import etdump
 from schema.etrecord.torch_file.tensor_data import TensorData
@@ -93,6 +94,22 @@ def test_times_by_operator_add_up_to_the_method() -> None:
         parts = [row.ms[number] for row in found.operators]
         known = sum(ms for ms in parts if ms is not None)
         assert known == pytest.approx(whole[number], rel=1e-9)
+
+
+@pytest.mark.parametrize("names", [NETS, NETS[::-1]])
+def test_operator_of_one_program_alone_differs_by_its_whole_time(names: tuple[str, ...]) -> None:
+    found = compare_sessions([session(RUNS / name) for name in names])
+    whole = _delta(found, "recorded runs").difference(1)
+    assert sum(row.difference(1) or 0.0 for row in found.operators) == pytest.approx(whole)
+    alone = [row for row in found.operators if row.ms[1] and not row.calls[0] and not row.note]
+    assert alone
+    table = detail_table(found, "operators", ("A", "B"))
+    columns = {
+        column.title: [column.cell(row) for row in range(table.length)] for column in table.columns
+    }
+    notes = dict(zip(columns["name"], columns["note"], strict=True))
+    assert all(notes[row.name] == "none in A" for row in alone)
+    assert all(row.difference(1) == row.ms[1] for row in alone)
 
 
 def test_owner_changes_are_named_placed_and_counted() -> None:
