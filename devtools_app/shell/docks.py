@@ -149,10 +149,12 @@ class Docks:
         self._window = window
         self._context = context
         self._stowed: QByteArray | None = None
+        self._sessions = 0
         self.by_name = {
             spec.name: Dock(spec, context, window, actions.get(spec.action)) for spec in specs
         }
         self._room = DockRoom(window, self.by_name)
+        context.theme.changed.connect(lambda: self.show_sessions(self._sessions))
         self._soon = QTimer(window)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._sync_titles)
@@ -194,14 +196,15 @@ class Docks:
         self._room.arrange_soon()
 
     def show_sessions(self, count: int) -> None:
-        """Give the list room for its sessions, up to a few, if it has less.
+        """Give the list room for its sessions, up to a few, if it has less; larger text needs more.
 
         A layout that is being restored is complete one turn of the event loop later.
         """
-        QTimer.singleShot(0, self._window, lambda: self._make_room(count))
+        self._sessions = count
+        QTimer.singleShot(0, self._window, self._make_room)
 
-    def _make_room(self, count: int) -> None:
-        dock = self.by_name.get("sessions")
+    def _make_room(self) -> None:
+        dock, count = self.by_name.get("sessions"), self._sessions
         scale = self._context.theme.scale
         if count < 2 and scale <= 1.0:  # the usual height has room for one
             return

@@ -155,6 +155,10 @@ def test_sessions_have_room_in_every_group(window, qtbot) -> None:
     for group in ("look", "prove"):
         window.bound[group].trigger()
         qtbot.waitUntil(lambda: sessions.height() >= 2 * 80)
+    before = sessions.height()
+    window.commands.set_font_size(20)
+    qtbot.waitUntil(lambda: sessions.height() >= 2 * 80 * window.theme.scale)
+    assert sessions.height() > before
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")  # windows without a screen
