@@ -63,6 +63,8 @@ def test_readers_of_a_weight_that_nncf_folded_read_its_real_value(
     for _ in range(readers):
         wanted = torch.relu(nn.functional.linear(wanted, folded.real()))
     assert torch.equal(module(x), wanted)
+    computed = [node for node in module.graph.nodes if node.target is torch.ops.aten.sub.Tensor]
+    assert [len(node.users) for node in computed] == [1]  # which the others do not share
 
 
 @pytest.mark.parametrize("per_channel", [True, False])

@@ -128,7 +128,10 @@ def test_integers_of_the_other_sign_are_the_same(
     """A payload has unsigned integers where the record has signed ones, or already has them."""
     real, made = ((), "x"), ((), "q")
     node = SimpleNamespace(
-        operator="quantized_decomposed::quantize_per_tensor", reads=(real,), writes=(made,)
+        operator="quantized_decomposed::quantize_per_tensor",
+        reads=(real,),
+        writes=(made,),
+        node=SimpleNamespace(args=()),
     )
     graph = SimpleNamespace(
         nodes=(node,),

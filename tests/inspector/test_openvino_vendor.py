@@ -145,6 +145,31 @@ def test_integers_by_the_vendors_quantizer(how: str, tmp_path: Path) -> None:
     assert any("I8" in str(row) for row in answer.json["data"]["tables"][0]["rows"])
 
 
+@pytest.mark.parametrize("layer", ["GRU", "LSTM", "RNN"])
+def test_integers_of_a_recurrent_layer(layer: str, tmp_path: Path) -> None:
+    """Its steps read the same weights, of which NNCF quantizes one."""
+    source = tmp_path / "net.py"
+    source.write_text(
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        f"        self.cells = torch.nn.{layer}(8, 16, batch_first=True)\n"
+        "        self.head = torch.nn.Linear(16, 4)\n"
+        "    def forward(self, x):\n"
+        "        return self.head(self.cells(x)[0][:, -1])\n"
+        "def build():\n"
+        "    torch.manual_seed(0)\n"
+        "    return Net().eval(), (torch.randn(1, 5, 8),)\n"
+    )
+    out = tmp_path / "out"
+    done("compile", f"{source}:build", "-o", out, *PARTITIONER, "--quantize", "openvino")
+    logged(out, "run", *FULL)
+    data = gap_of(out / "model.pte", out / "model.etrecord", out / "run")
+    assert data["coverage"]["inside"]["compared"] >= 5
+    assert data["first_divergence"] is None
+
+
 def test_integers_of_another_quantizer_are_refused_with_the_cause(tmp_path: Path) -> None:
     answer = run("compile", f"{MODELS}:int8", "-o", tmp_path / "pt2e", *PARTITIONER)
     assert answer.code == 4

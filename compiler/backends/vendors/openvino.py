@@ -14,6 +14,7 @@ from compiler.backends.vendors.package import backend_part, spec
 
 _DEVICES = ("CPU", "GPU", "NPU", "AUTO")
 _FOLDED = "compressed_weight_updated_constant"  # NNCF's name of a weight as integers
+_REAL = "real_"  # before the name of such a weight
 _SCALE, _SHIFT = torch.ops.aten.mul.Tensor, torch.ops.aten.sub.Tensor
 
 
@@ -75,7 +76,8 @@ def give_real_weights(module: torch.fx.GraphModule) -> None:
     """Let every reader of a weight that was folded to integers read its real value.
 
     NNCF computes that value for the reader that it quantized; other readers of the same weight, as
-    the steps of a recurrent layer, it leaves with the stored integers.
+    the steps of a recurrent layer, it leaves with the stored integers. They get a constant of their
+    own: where they share the computed value, OpenVINO's compiler ends with a type that it lacks.
 
     Args:
         module: as NNCF returns it; changed
@@ -88,13 +90,27 @@ def give_real_weights(module: torch.fx.GraphModule) -> None:
         if len(scalings) != 1 or not others:
             continue
         steps = [*scalings, *(one for one in scalings[0].users if _is_by_constants(one, _SHIFT))]
-        place = weight  # the first reader may come before the value was computed
-        for one in [*_constants(steps), *steps]:
-            place.append(one)
-            place = one
+        name = f"{_REAL}{weight.target}"
+        module.register_buffer(name, _computed(module, weight, steps))
+        with module.graph.inserting_after(weight):
+            real = module.graph.get_attr(name)
+        real.meta = dict(steps[-1].meta)
         for user in others:
-            user.replace_input_with(weight, steps[-1])
+            user.replace_input_with(weight, real)
     module.recompile()
+
+
+def _computed(
+    module: torch.fx.GraphModule, weight: torch.fx.Node, steps: Iterable[torch.fx.Node]
+) -> torch.Tensor:
+    """Return what steps by constants make of a weight."""
+    value: torch.Tensor = getattr(module, str(weight.target))
+    for step in steps:
+        operator: Any = step.target
+        other: Any = step.args[1]
+        is_node = isinstance(other, torch.fx.Node)
+        value = operator(value, getattr(module, str(other.target)) if is_node else other)
+    return value
 
 
 def _is_by_constants(node: torch.fx.Node, target: object) -> bool:
@@ -102,12 +118,6 @@ def _is_by_constants(node: torch.fx.Node, target: object) -> bool:
     other = node.args[1] if len(node.args) > 1 else None
     constant = isinstance(other, (int, float)) or getattr(other, "op", "") == "get_attr"
     return node.target is target and constant
-
-
-def _constants(steps: Sequence[torch.fx.Node]) -> list[torch.fx.Node]:
-    """Return the constants that steps read beside the value of the step before."""
-    read = [one for step in steps for one in step.all_input_nodes[1:]]
-    return [one for one in dict.fromkeys(read) if one.op == "get_attr"]
 
 
 def _recurrent(operators: Iterable[Any]) -> Iterator[Any]:

@@ -20,6 +20,7 @@ _SCALING = ("aten::mul", "aten::div")
 _SHIFTING = ("aten::add", "aten::sub")
 _NORMS = ("aten::_native_batch_norm_legit_no_training", "aten::native_batch_norm")
 _QUANTIZES = "quantized_decomposed::quantize"
+_ROUNDING = (_QUANTIZES, "quantized_decomposed::dequantize")
 _SIGN = 128  # between signed and unsigned integers of 8 bits
 _MOVES = (
     "aten::permute_copy",
@@ -147,6 +148,8 @@ class FoldedFactors:
         makers = self._makers(value)
         if makers and makers[0].operator.startswith(_QUANTIZES):
             yield from (own + _SIGN, own - _SIGN)
+        for step, zero in self._roundings(value):
+            yield from (own / step + zero + shift for shift in (0, _SIGN, -_SIGN))
         for user in self._graph.users.get(value, ()):
             result = _real(self._recorded.get(user.writes[0])) if user.writes else None
             if result is None or result.shape != own.shape or not self._is_affine(user, value):
@@ -157,6 +160,51 @@ class FoldedFactors:
             if user.operator in _NORMS:
                 dims = [each for each in range(own.dim()) if each != 1]
                 yield result + (found - result).mean(dims, keepdim=True)
+
+    def _roundings(self, value: Value) -> Iterator[tuple[float, float]]:
+        """Yield step and zero point of each rounding of a value, also behind moves of it."""
+        for user, _ in self._behind_moves(value):
+            if user.operator.startswith(_QUANTIZES):
+                step, zero = (_number(user, name) for name in ("scale", "zero_point"))
+                if step and zero is not None:
+                    yield step, zero
+
+    def _steps_beside(self, value: Value) -> Iterator[float]:
+        """Yield the steps of integers that a value is added to, once it is rounded itself.
+
+        The sum is then computed in these steps, which are multiplied behind it.
+        """
+        for user, at in self._behind_moves(value, through=_ROUNDING):
+            if user.operator in _SHIFTING:
+                for other in user.reads:
+                    step = self._step_of(other) if other != at else None
+                    if step:
+                        yield step
+
+    def _step_of(self, value: Value) -> float | None:
+        """Return the step of a value that moves of integers gave, None for any other."""
+        makers = self._makers(value)
+        while makers and (is_transparent(makers[0]) or makers[0].operator in _MOVES):
+            makers = self._makers(makers[0].reads[0])
+        is_real = bool(makers) and makers[0].operator.startswith(_ROUNDING[1])
+        return _number(makers[0], "scale") if is_real else None
+
+    def _behind_moves(
+        self, value: Value, through: tuple[str, ...] = ()
+    ) -> Iterator[tuple[FlatNode, Value]]:
+        """Yield who reads a value, or what nodes that only move elements make of it, and which.
+
+        Nodes whose operator begins with one of ``through`` are passed too.
+        """
+        left, seen = [value], {value}
+        while left:
+            at = left.pop()
+            for user in self._graph.users.get(at, ()):
+                yield user, at
+                moves = is_transparent(user) or user.operator in _MOVES
+                if moves or (through and user.operator.startswith(through)):
+                    left += [one for one in user.writes if one not in seen]
+                    seen.update(user.writes)
 
     def _is_affine(self, node: FlatNode, value: Value) -> bool:
         if node.operator in _NORMS or node.operator.startswith(_QUANTIZES):
@@ -169,6 +217,7 @@ class FoldedFactors:
 
     def _factors(self, value: Value, own: Any) -> Iterator[float]:  # noqa: ANN401
         """Yield the factors that the value may have been given."""
+        yield from (1 / step for step in self._steps_beside(value))
         after, before = self._scales(value)
         for given, is_before in ((after, False), (before, True)):
             for count in range(1, _TOGETHER + 1):
@@ -228,17 +277,11 @@ class FoldedFactors:
 
     def _strides(self, value: Value) -> Iterator[float]:
         """Yield by how many elements the index that a value becomes steps in what it reads."""
-        left, seen = [value], {value}
-        while left:
-            at = left.pop()
-            for user in self._graph.users.get(at, ()):
-                if user.operator in _LOOKUPS and user.reads[0] != at:
-                    indexed = self._recorded.get(user.reads[0])
-                    sizes = () if indexed is None else tuple(indexed.shape)
-                    yield from (float(_numel(sizes[k:])) for k in range(1, len(sizes)))
-                elif is_transparent(user) or user.operator in _MOVES:
-                    left += [one for one in user.writes if one not in seen]
-                    seen.update(user.writes)
+        for user, at in self._behind_moves(value):
+            if user.operator in _LOOKUPS and user.reads[0] != at:
+                indexed = self._recorded.get(user.reads[0])
+                sizes = () if indexed is None else tuple(indexed.shape)
+                yield from (float(_numel(sizes[k:])) for k in range(1, len(sizes)))
 
 
 def _given_to_nested(graph: FlatGraph) -> Iterator[Value]:
@@ -252,6 +295,11 @@ def _copy(value: Any) -> Any:  # noqa: ANN401 - a tensor or a scalar
 
 def _keeps_factors(node: FlatNode) -> bool:
     return is_transparent(node) or node.operator in (*_MOVES, *_PRODUCTS)
+
+
+def _number(node: FlatNode, name: str) -> float | None:
+    found = [arg.literal for arg in node.node.args if arg.name == name]
+    return float(found[0]) if found and isinstance(found[0], (int, float)) else None
 
 
 def _numel(sizes: Sequence[int]) -> int:
