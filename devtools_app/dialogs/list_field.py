@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -60,7 +61,6 @@ class ListField(QWidget):
         layout.addLayout(self._rows)
         self.adding = self._add_files() if one.names is FieldNames.FILE else self._add_names()
         layout.addWidget(self.adding)
-        self.setFocusProxy(self.adding)
         theme.follow(self._rebuild)
         self._rebuild()
 
@@ -84,6 +84,11 @@ class ListField(QWidget):
                 self._rebuild()
             else:  # what is being typed into a line stays
                 self._offer()
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Hand the keyboard on. A focus proxy would be one more stop of Tab, at another place."""
+        self.adding.setFocus(event.reason())
 
     @override
     def setAccessibleName(self, name: str) -> None:

@@ -470,3 +470,26 @@ def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
     assert now is heads[heads.index(head) + 1]
     assert len(tab_stops(recipe)) <= 20  # left again
     assert key(qtbot, Qt.Key.Key_Backtab) is head
+
+
+@pytest.mark.parametrize("pressed", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
+@pytest.mark.parametrize("path", ["", str(DEMO.with_suffix(".py"))])
+@pytest.mark.parametrize("opened", [False, True])
+def test_tab_goes_round_the_whole_dialog(dialog, qtbot, path: str, opened: bool, pressed) -> None:
+    """No group sends the keyboard back to one before it; *Compile* is reached."""
+    shown = dialog(CompileForm())
+    if opened:
+        for group in shown.fields._groups.values():
+            group.open()
+    if path:
+        by_name(shown, QLineEdit, "File").setText(path)
+        qtbot.waitUntil(lambda: by_name(shown, QPushButton, "Compile").isEnabled())
+    qtbot.wait(50)
+    order = tab_stops(shown)
+    assert any(isinstance(one, QPushButton) and one.text() == "Cancel" for one in order)
+    order[0].setFocus()
+    seen = [order[0]]
+    while (now := key(qtbot, pressed)) is not order[0]:
+        seen.append(now)
+        assert len(seen) <= len(order)
+    assert seen == (order if pressed == Qt.Key.Key_Tab else [order[0], *order[:0:-1]])
