@@ -473,7 +473,7 @@ def test_tab_passes_over_the_fields_of_a_group_and_arrows_go_through_them(
 
 
 @pytest.mark.parametrize("pressed", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
-@pytest.mark.parametrize("path", ["", str(DEMO.with_suffix(".py"))])
+@pytest.mark.parametrize("path", ["", str(DEMO.with_suffix(".py"))], ids=["empty", "typed"])
 @pytest.mark.parametrize("opened", [False, True])
 def test_tab_goes_round_the_whole_dialog(dialog, qtbot, path: str, opened: bool, pressed) -> None:
     """No group sends the keyboard back to one before it; *Compile* is reached."""
