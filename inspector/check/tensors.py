@@ -21,7 +21,6 @@ from schema.errors import FormatError
 from schema.etrecord import RecordFile
 from schema.etrecord.torch_file.tensor_data import TensorData
 from schema.graph import Graph, GraphNode, TensorMeta
-from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
@@ -40,7 +39,7 @@ def tensors_against(program: ProgramFile, plan: m.ExecutionPlan, record: RecordF
         return 0, ""
     handles = record_maps.handles(record, plan.name)
     nodes = _outer_nodes(graph)
-    saved = saved_tensors(record, record.roles.edge.get(plan.name) or "")
+    saved = record_maps.saved_tensors(record, record.roles.edge.get(plan.name) or "")
     agree = 0
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
@@ -68,18 +67,6 @@ def _outer_nodes(graph: Graph) -> dict[int, tuple[GraphNode, ...]]:
     outer = {id(node) for node in graph.nodes}
     found = nodes_by_handle(graph).items()
     return {handle: tuple(one for one in nodes if id(one) in outer) for handle, nodes in found}
-
-
-@identity_cache
-def saved_tensors(record: RecordFile, name: str) -> Mapping[str, TensorData]:
-    """Return the parameters, buffers and constants of a recorded program that can be read."""
-    found: dict[str, TensorData] = {}
-    for read in (record.state_dict, record.constants):
-        try:
-            found.update(read(name))
-        except FormatError:
-            continue
-    return found
 
 
 def differs(tensor: TensorData, data: memoryview | None) -> bool | None:

@@ -13,7 +13,8 @@ from inspector.join.node_index import nodes_by_handle
 from inspector.join.operands import plan_operands
 from inspector.memory.plan import value_name
 from inspector.size.owners import FilePart
-from schema.graph import Graph, GraphNode
+from inspector.size.recorded_names import RecordedNames
+from schema.graph import Graph, GraphNode, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
@@ -33,7 +34,8 @@ class User:
         node: name in the recorded graph, empty if unknown
         instruction: that reads it, None inside of a delegate
         delegate: that it is inside of, or None
-        name: of the blob as modules call it, as in ``stem.0.weight``; empty if unknown
+        name: of the blob in the recorded program, as in ``stem.0.weight``, or as the module of
+            its node would call it where the program has no name for it; empty if unknown
     """
 
     text: str
@@ -118,6 +120,7 @@ class _Modules:
         self._nodes: Mapping[int, tuple[GraphNode, ...]] = (
             nodes_by_handle(graph) if graph is not None else {}
         )
+        self._names = RecordedNames(session, method, graph)
 
     def node_of(self, handles: Sequence[int]) -> str:
         """Return the first recorded node of these handles, empty if unknown."""
@@ -130,6 +133,14 @@ class _Modules:
         paths = {node.module_path for node in nodes}
         path = paths.pop() if len(paths) == 1 else ""
         return f" in {path}" if path else ""
+
+    def constant_of(
+        self, handles: Sequence[int], role: str, tensor: TensorMeta | None, data: memoryview | None
+    ) -> str:
+        """Return what a constant that nodes of these handles read is called; may be empty."""
+        nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
+        found = self._names.find(nodes, role, tensor, data)
+        return _weight_name(self.only_module(handles), role) if found is None else found
 
     def only_module(self, handles: Sequence[int]) -> str:
         """Return the only module that nodes of these handles are in, else an empty string."""
@@ -148,7 +159,7 @@ def _payload_users(
     for number in range(len(plan.delegates)):
         payload = delegate_payload(program, plan, number, session.external)
         graph = payload.graph
-        named = {constant.name for constant in payload.constants if constant.location == "named"}
+        named = {one.name: one for one in payload.constants if one.location == "named"}
         used: set[str] = set()
         for node in graph.nodes if graph is not None else ():
             assert graph is not None
@@ -161,9 +172,10 @@ def _payload_users(
                         used.add(key)
                         role = f" {argument.name}" if argument.name else ""
                         text = f"delegate {number} {node.name}{role}{place}"
-                        name = _weight_name(modules.only_module(handles), argument.name)
+                        tensor, data = graph.values[value].tensor, named[key].data
+                        name = modules.constant_of(handles, argument.name, tensor, data)
                         yield key, User(text, plan.name, recorded, delegate=number, name=name)
-        for key in sorted(named - used):
+        for key in sorted(named.keys() - used):
             text = f"delegate {number} ({payload.backend_id})"
             yield key, User(text, plan.name, delegate=number)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.check.tensors import saved_tensors
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
+from inspector.join.record_maps import saved_tensors
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
 from inspector.size.users import blob_name, is_hash, stored_users
