@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from inspector.check.tensors import differs, tensors_against
+from inspector.check.tensors import tensors_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
 from inspector.join.facts import Finding, JoinEvidence, Nodes, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
-from inspector.join.record_maps import saved_tensors
+from inspector.join.saved_tensors import differs, saved_tensors
 from schema.backends import backend_of
 from schema.bundled import BundledFile
 from schema.dtypes.scalar_type import scalar_type

@@ -2,8 +2,7 @@
 
 Values are compared if a constant of an operator corresponds to exactly one tensor of the record:
 the only one of its type and shape on both sides. A sample of each is read, enough to distinguish
-trained
-weights, so that files of any size are compared quickly.
+trained weights, so that files of any size are compared quickly.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from inspector.join import record_maps
 from inspector.join.facts import Finding, shape_against, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
+from inspector.join.saved_tensors import differs, saved_tensors
 from schema.backends import backend_of
 from schema.errors import FormatError
 from schema.etrecord import RecordFile
@@ -25,7 +25,6 @@ from schema.payloads import Payload
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
-_COMPARED_BYTES = 1 << 16  # of each tensor: trained weights differ long before
 _REWRITTEN = "batch_norm"  # is folded into the weights before it
 _FLOAT32 = 6  # ScalarType of program.fbs
 
@@ -39,7 +38,7 @@ def tensors_against(program: ProgramFile, plan: m.ExecutionPlan, record: RecordF
         return 0, ""
     handles = record_maps.handles(record, plan.name)
     nodes = _outer_nodes(graph)
-    saved = record_maps.saved_tensors(record, record.roles.edge.get(plan.name) or "")
+    saved = saved_tensors(record, record.roles.edge.get(plan.name) or "")
     agree = 0
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
@@ -67,16 +66,6 @@ def _outer_nodes(graph: Graph) -> dict[int, tuple[GraphNode, ...]]:
     outer = {id(node) for node in graph.nodes}
     found = nodes_by_handle(graph).items()
     return {handle: tuple(one for one in nodes if id(one) in outer) for handle, nodes in found}
-
-
-def differs(tensor: TensorData, data: memoryview | None) -> bool | None:
-    """Return whether stored values differ, None if they cannot be compared."""
-    if data is None or tensor.data is None or tensor.big_endian or not tensor.is_contiguous:
-        return None
-    if len(data) < tensor.nbytes or tensor.nbytes == 0:
-        return None
-    count = min(tensor.nbytes, _COMPARED_BYTES)
-    return bytes(data[:count]) != bytes(tensor.data[:count])
 
 
 def _results(plan: m.ExecutionPlan, step: int, same: list[GraphNode], graph: Graph) -> Finding:

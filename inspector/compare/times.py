@@ -22,7 +22,8 @@ def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
     A session whose trace has no event of an operator spent no time in it. With the cost of tracing,
     where all know it, the rows add up to the times without a trace.
     """
-    rows = _grouped(method, times, lambda _, event: (event.operator,))
+    none = [None if each is None else 0.0 for each in times]
+    rows = _grouped(method, times, lambda _, event: (event.operator,), none)
     rest = tuple(None if each is None else each.unattributed_ms for each in times)
     known = tuple(0 for _ in times)
     rows.append(TimeRow(method, "unattributed", rest, known, note="not in any instruction"))
@@ -36,7 +37,8 @@ def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
 def module_rows(method: str, times: Times, graphs: Graphs) -> tuple[TimeRow, ...]:
     """Return the time by module, each including its children; events without a module last.
 
-    An event over nodes of several modules counts for their common parent.
+    An event over nodes of several modules counts for their common parent, so that the time of a
+    module is missing where no event is of it alone.
     """
 
     def paths(number: int, event: EventTime) -> Iterable[str]:
@@ -47,7 +49,7 @@ def module_rows(method: str, times: Times, graphs: Graphs) -> tuple[TimeRow, ...
         found = [".".join(parts[: at + 1]) for at in range(len(parts)) if parts[at]]
         return found or ("no module known",)
 
-    return tuple(sorted(_grouped(method, times, paths), key=_weight))
+    return tuple(sorted(_grouped(method, times, paths, [None] * len(times)), key=_weight))
 
 
 def _common(paths: Sequence[Sequence[str]]) -> list[str]:
@@ -91,10 +93,13 @@ def _nothing(ms: Sequence[float | None]) -> _Sum:
 
 
 def _grouped(
-    method: str, times: Times, keys: Callable[[int, EventTime], Iterable[str]]
+    method: str,
+    times: Times,
+    keys: Callable[[int, EventTime], Iterable[str]],
+    before: Sequence[float | None],
 ) -> list[TimeRow]:
+    """Return a row for each key of the events; a session without any keeps its time ``before``."""
     sums: dict[str, _Sum] = {}
-    before = [None if each is None else 0.0 for each in times]
     for number, each in enumerate(times):
         for event in each.events if each is not None else ():
             for key in keys(number, event):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inspector.compare.model import WeightChange
 from inspector.files.session import Session
-from inspector.join.record_maps import saved_tensors
+from inspector.join.saved_tensors import saved_tensors
 from schema.etrecord.torch_file.tensor_data import TensorData
 
 _MOST_ELEMENTS = 1 << 22  # compared at a time

@@ -9,9 +9,7 @@ from schema.etrecord import DelegateMap, RecordFile
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.origins import Origins
 from schema.etrecord.parts.verdicts import Verdict
-from schema.etrecord.torch_file.tensor_data import TensorData
 from schema.graph import Graph
-from schema.objects.identity_cache import identity_cache
 
 Handles = Mapping[int, tuple[int, ...]]
 
@@ -86,15 +84,3 @@ def _readable(record: RecordFile, name: str | None) -> Graph | None:
         return record.graph(name)
     except FormatError:
         return None
-
-
-@identity_cache
-def saved_tensors(record: RecordFile, name: str) -> Mapping[str, TensorData]:
-    """Return the parameters, buffers and constants of a recorded program that can be read."""
-    found: dict[str, TensorData] = {}
-    for read in (record.state_dict, record.constants):
-        try:
-            found.update(read(name))
-        except FormatError:
-            continue
-    return found

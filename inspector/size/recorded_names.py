@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.join import record_maps
+from inspector.join.saved_tensors import saved_tensors
 from schema.dtypes.scalar_type import numel
 from schema.etrecord.torch_file.tensor_data import TensorData
 from schema.graph import Graph, GraphNode, GraphValue, TensorMeta
@@ -48,7 +48,7 @@ class RecordedNames:
         """Return the name of the constant that nodes read in a role.
 
         It has as many elements as the tensor of the payload, whose layout may be another one.
-        Among several, which one it is, is told by the argument or by equal bytes.
+        Of several, the argument or equal bytes say which one.
 
         Args:
             nodes: the recorded nodes that a node of the payload stands for
@@ -56,7 +56,7 @@ class RecordedNames:
             tensor: what the payload says of the constant
             data: its bytes, None if they are missing
 
-        Returns: an empty string where the nodes have several and nothing tells which one it is,
+        Returns: an empty string where the nodes have several that are not distinguishable,
             None where they have none of this size, or one without a name of its own
         """
         size = _elements(tensor)
@@ -86,7 +86,7 @@ class RecordedNames:
         record = self._record
         if data is None or record is None:
             return names
-        saved = record_maps.saved_tensors(record, record.roles.edge.get(self._method) or "")
+        saved = saved_tensors(record, record.roles.edge.get(self._method) or "")
         equal = {name for name in names if name in saved and _is_in_any_order(saved[name], data)}
         return equal if len(equal) == 1 else names
 

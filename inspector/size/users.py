@@ -12,6 +12,7 @@ from inspector.join import record_maps
 from inspector.join.node_index import nodes_by_handle
 from inspector.join.operands import plan_operands
 from inspector.memory.plan import value_name
+from inspector.size.constant_names import constant_names
 from inspector.size.owners import FilePart
 from inspector.size.recorded_names import RecordedNames
 from schema.graph import Graph, GraphNode, TensorMeta
@@ -22,6 +23,7 @@ from schema.program import model as m
 _SHOWN = 2
 _ROLES = {"filter": "weight"}  # as modules of torch call it
 _HASH = re.compile(r"[0-9a-f]{32,}(?:[_-]\w+)?")  # of the content, as keys of stored weights are
+_NUMBER = re.compile(r"(?:\S+ )?v\d+")  # of a value, behind its method where there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def stored_users(session: Session) -> Users:
         front = f"{plan.name} " if several else ""
         for name, user in _payload_users(session, program, plan, modules):
             found.setdefault(name, {})[replace(user, text=front + user.text)] = None
-        for value, user in _instruction_users(plan, modules):
+        names = constant_names(session, plan.name)
+        for value, user in _instruction_users(plan, modules, names):
             for name in (f"{front}{value_name(plan, value)}", _key(plan, value)):
                 found.setdefault(name, {})[replace(user, text=front + user.text)] = None
     return {name: tuple(users) for name, users in found.items() if name}
@@ -88,23 +91,33 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def part_title(part: FilePart, users: Users) -> str:
-    """Return the name of a part; one that is stored under its hash is called by its users."""
+    """Return the name of a part; one that is stored under hash or number is called by its users."""
     names = part.name.split(" = ")
-    found = users_of(part, users) if all(map(is_hash, names)) else ()
-    return blob_name(found) or part.name
+    if all(map(is_hash, names)):
+        return blob_name(users_of(part, users)) or part.name
+    if all(_is_anonymous(name) for name in names):
+        return _names_of(users_of(part, users)) or part.name
+    return part.name
 
 
 def blob_name(users: Sequence[User]) -> str:
     """Return the name in modules of a blob with these users, else the users; empty without any."""
+    return _names_of(users) or users_text(users)
+
+
+def _names_of(users: Sequence[User]) -> str:
+    """Return the names of a blob; empty unless all of its users know one."""
     names = tuple(dict.fromkeys(user.name for user in users))
-    if not all(names):
-        return users_text(users)
-    return _listed(names)
+    return _listed(names) if all(names) else ""
 
 
 def is_hash(name: str) -> bool:
     """Return whether a key is the hash of its content, which names nothing."""
     return _HASH.fullmatch(name) is not None
+
+
+def _is_anonymous(name: str) -> bool:
+    return is_hash(name) or _NUMBER.fullmatch(name) is not None
 
 
 class _Modules:
@@ -184,7 +197,9 @@ def _weight_name(module: str, role: str) -> str:
     return f"{module}.{_ROLES.get(role, role)}" if module and role else ""
 
 
-def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tuple[int, User]]:
+def _instruction_users(
+    plan: m.ExecutionPlan, modules: _Modules, names: Mapping[int, str]
+) -> Iterator[tuple[int, User]]:
     operands = plan_operands(plan)
     for number, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
@@ -198,7 +213,8 @@ def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tup
             tensor = plan.values[value].val
             if isinstance(tensor, m.Tensor) and _is_stored(tensor):
                 text = user + modules.of_instruction(number)
-                yield value, User(text, plan.name, instruction=number)
+                name = names.get(value, "")
+                yield value, User(text, plan.name, instruction=number, name=name)
 
 
 def _is_stored(tensor: m.Tensor) -> bool:

@@ -10,7 +10,7 @@ from inspector.join.links import Grade, inner_label, link_block
 from inspector.numerics.tensors import LoggedTensor, logged_tensors
 from inspector.numerics.traced import instruction_outputs, tensor_of, values_logged
 from inspector.numerics.value_sources import value_sources
-from inspector.tensors.constant_names import constant_names
+from inspector.size.constant_names import constant_names
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
 from schema.program import ProgramFile, instructions
 from schema.program import model as m

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
-from inspector.join.record_maps import saved_tensors
+from inspector.join.saved_tensors import saved_tensors
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
+from inspector.size.constant_names import constant_names
 from inspector.size.users import blob_name, is_hash, stored_users
-from inspector.tensors.constant_names import constant_names
 from inspector.tensors.elements import (
     Elements,
     NibbleElements,

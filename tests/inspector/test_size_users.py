@@ -53,8 +53,20 @@ def test_shared_blob_names_the_node_and_module_of_both_methods() -> None:
 def test_constant_is_used_by_the_call_that_reads_it() -> None:
     users = stored_users(session(DATA / "corpus" / "v1.5.1" / "tinygpt_portable"))
     assert users["v1"] == (
-        User("instruction 0 aten::embedding.out in e", "forward", instruction=0),
+        User("instruction 0 aten::embedding.out in e", "forward", instruction=0, name="e.weight"),
     )
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=label)
+def test_constants_have_the_names_that_the_record_gives_them(path: Path) -> None:
+    """No weight with a name is called by the number of its value."""
+    found = session(path)
+    users = stored_users(found)
+    for one in session_sizes(found):
+        for part in one.size.parts if one.size is not None else ():
+            readers = users_of(part, users)
+            if part.kind == "constant" and readers and all(user.name for user in readers):
+                assert part_title(part, users).startswith(readers[0].name)
 
 
 def test_external_weight_is_found_under_its_key() -> None:

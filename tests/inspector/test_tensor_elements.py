@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from inspector.files.load import load_session
 from inspector.numerics.metrics import Tolerance, measure
+from inspector.size.constant_names import constant_names
 from inspector.tables.filter import parse_filter
 from inspector.tables.registry import build
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.tables.tensor import tensor_groups, values_table
-from inspector.tensors.constant_names import constant_names
 from inspector.tensors.differences import difference, distance, partners
 from inspector.tensors.elements import (
     Elements,

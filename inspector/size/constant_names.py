@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inspector.check.tensors import differs
 from inspector.files.session import Session
-from inspector.join.record_maps import saved_tensors
+from inspector.join.saved_tensors import differs, saved_tensors
 from inspector.numerics.tensors import StoredTensor, stored_tensors
 from inspector.profile.join_index import JoinIndex, join_index
 from schema.etrecord.torch_file.tensor_data import TensorData
