@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +201,13 @@ def _ratios() -> tuple[float, ...]:
 
 
 def _font(families: tuple[str, ...], pixels: int, strong: bool, hint: QFont.StyleHint) -> QFont:
+    return QFont(_shared_font(families, pixels, strong, hint))  # one's own to change
+
+
+@cache
+def _shared_font(
+    families: tuple[str, ...], pixels: int, strong: bool, hint: QFont.StyleHint
+) -> QFont:
     font = QFont()
     font.setFamilies(list(families))
     font.setStyleHint(hint)

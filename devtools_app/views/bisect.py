@@ -28,7 +28,7 @@ from devtools_app.state.variants import Variant
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
+from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -317,12 +317,21 @@ class BisectView(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
+        rows = (self._problem, self._error, self._parts)
+        set_job_page(self, self._pages, self._empty, bar, *rows)
         for part in (self.requested, self.sign, self.value, self.method):
             bar.addWidget(part)
         bar.addWidget(self._title, 1)
         for button in (self._anew, self._cancel, self._go):
             bar.addWidget(button)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        self._parts.addWidget(self._start)
+        self._parts.addWidget(split)
         found = QWidget()
+        split.addWidget(self.trials)
+        split.addWidget(found)
+        split.setSizes([540, 500])
         right = QVBoxLayout(found)
         right.setContentsMargins(12, 4, 12, 6)
         right.setSpacing(6)
@@ -332,15 +341,6 @@ class BisectView(QWidget):
         right.addLayout(line)
         right.addWidget(self.nodes, 1)
         right.addStretch(0)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.addWidget(self.trials)
-        split.addWidget(found)
-        split.setSizes([540, 500])
-        self._parts.addWidget(self._start)
-        self._parts.addWidget(split)
-        page = job_page(bar, self._problem, self._error, self._parts)
-        set_job_page(self, self._pages, self._empty, page)
 
 
 def _changes(job: CompileJob, found: BisectFinding) -> bool:

@@ -19,7 +19,7 @@ from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
+from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
@@ -91,16 +91,15 @@ class CompileView(QWidget):
     def _lay_out(self) -> None:
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        set_job_page(self, self._pages, self._empty, bar, self._error, split)
         bar.addWidget(self._title, 1)
         bar.addWidget(self._cancel)
         bar.addWidget(self._again)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
         split.addWidget(self._table)
         split.addWidget(self._log)
         split.setSizes([560, 440])
-        page = job_page(bar, self._error, split)
-        set_job_page(self, self._pages, self._empty, page)
 
     def _restyle(self) -> None:
         self._log.setFont(self._theme.mono())

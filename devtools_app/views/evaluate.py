@@ -135,13 +135,19 @@ class EvaluatePane(PanelActions, Pane):
         return field
 
     def _lay_out_content(self) -> None:
-        below = QSplitter(Qt.Orientation.Horizontal)
+        parts = QSplitter(Qt.Orientation.Vertical)
+        self.set_content(parts)
+        above, below = QWidget(), QSplitter(Qt.Orientation.Horizontal)
+        parts.addWidget(above)
+        parts.addWidget(below)
+        parts.setSizes([240, 320])
+        for splitter in (below, parts):
+            splitter.setChildrenCollapsible(False)
         for table in (self.worst, self.ranges):
             self._below.addWidget(table)
         below.addWidget(self._below)
         below.addWidget(self.histogram)
         below.setSizes([620, 380])
-        above = QWidget()
         column = QVBoxLayout(above)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -150,13 +156,6 @@ class EvaluatePane(PanelActions, Pane):
         line.addWidget(self.summary)
         column.addLayout(line)
         column.addWidget(self.figures, 1)
-        parts = QSplitter(Qt.Orientation.Vertical)
-        parts.addWidget(above)
-        parts.addWidget(below)
-        parts.setSizes([240, 320])
-        for splitter in (below, parts):
-            splitter.setChildrenCollapsible(False)
-        self.set_content(parts)
 
     # -- state -----------------------------------------------------------------------------
 

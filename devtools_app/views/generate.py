@@ -29,7 +29,7 @@ from devtools_app.widgets.call_plot import CallPlot
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.form_scroll import FormScroll
-from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
+from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.splitter import splitter
@@ -239,22 +239,22 @@ class GenerateView(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
-        bar.addWidget(self._title, 1)
-        for button in (self._stop, self._go):
-            bar.addWidget(button)
         left = QWidget()
         left.setObjectName("page")
-        form = QVBoxLayout(left)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.addWidget(self.fields)
-        form.addStretch(1)
         scroll = FormScroll(left)
         column = splitter(Qt.Orientation.Vertical, scroll, self.times, sizes=[310, 290])
         text = (self.output, self.plot, self.calls)
         right = splitter(Qt.Orientation.Vertical, *text, sizes=[240, 130, 230])
         parts = splitter(Qt.Orientation.Horizontal, column, right, sizes=[430, 750])
         parts.setStretchFactor(1, 1)
-        set_job_page(self, self._pages, self._empty, job_page(bar, self._error, parts))
+        set_job_page(self, self._pages, self._empty, bar, self._error, parts)
+        bar.addWidget(self._title, 1)
+        for button in (self._stop, self._go):
+            bar.addWidget(button)
+        form = QVBoxLayout(left)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.addWidget(self.fields)
+        form.addStretch(1)
 
 
 def _source_name(folder: Path) -> str:

@@ -80,6 +80,11 @@ class Pane(QWidget):
 
     def _lay_out(self) -> None:
         self._bar = QWidget()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self.stack, 1)
         self._bar_parts = QHBoxLayout(self._bar)
         self._bar_parts.setContentsMargins(12, 6, 12, 6)
         self.tools, self._right_tools = QHBoxLayout(), QHBoxLayout()
@@ -91,11 +96,6 @@ class Pane(QWidget):
             part.setSpacing(_TOOL_SPACE)
         self.tools.addWidget(self.note, 1)
         self.tools.addWidget(self.busy)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._bar)
-        layout.addWidget(self.stack, 1)
         self.stack.addWidget(self.empty)
 
     @override

@@ -241,6 +241,23 @@ class RecipeView(QWidget):
         set_role(self._go, "primary", "true")
 
     def _lay_out(self) -> None:
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._pages)
+        page = QWidget()
+        self._pages.addWidget(self._empty)
+        self._pages.addWidget(page)
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(12, 8, 8, 8)
+        layout.setSpacing(6)
+        for widget in (self._title, self._unknown):
+            layout.addWidget(widget)
+        layout.addWidget(self._tabs, 1)
+        # what an edit brings comes below: the fields do not move away from under the pointer
+        for widget in (self._changes, self._effect, self._runs):
+            layout.addWidget(widget)
+        buttons = QWidget()
+        layout.addWidget(buttons)
         text = QWidget()
         below = QHBoxLayout()
         below.addWidget(self._problem, 1)
@@ -259,28 +276,11 @@ class RecipeView(QWidget):
         column.addWidget(self._hint)
         column.addWidget(self.suggestions, 1)
         self._tabs.addTab(ideas, "Ideas")
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(12, 8, 8, 8)
-        layout.setSpacing(6)
-        for widget in (self._title, self._unknown):
-            layout.addWidget(widget)
-        layout.addWidget(self._tabs, 1)
-        # what an edit brings comes below: the fields do not move away from under the pointer
-        for widget in (self._changes, self._effect, self._runs):
-            layout.addWidget(widget)
-        buttons = QWidget()
         line = FlowLayout(6, 6)
         line.setContentsMargins(0, 0, 0, 0)
         buttons.setLayout(line)
         for button in (self._go, self._undo, self._redo, self._python, self._command):
             line.addWidget(button)
-        layout.addWidget(buttons)
-        self._pages.addWidget(self._empty)
-        self._pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._pages)
 
     def shut_down(self) -> None:
         """Stop collecting names."""

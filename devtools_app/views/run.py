@@ -26,7 +26,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.form_scroll import FormScroll
-from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
+from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -154,41 +154,39 @@ class RunView(QWidget):
         self._refresh()
 
     def _lay_out(self) -> None:
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
+        set_job_page(self, self._pages, self._empty, bar, self._error, split)
         bar.addWidget(self._title, 1)
         for button in (self._bundle, self._verify, self._stop, self._cancel, self._go):
             bar.addWidget(button)
         left = QWidget()
+        left.setObjectName("page")
+        split.addWidget(FormScroll(left))
+        split.addWidget(self._results)
+        split.setSizes([400, 780])
+        split.setStretchFactor(1, 1)
         form = QVBoxLayout(left)
         form.setContentsMargins(0, 0, 0, 0)
         form.setSpacing(0)
         form.addWidget(self._fields)
         form.addWidget(self._problem)
         form.addStretch(1)
-        left.setObjectName("page")
-        scroll = FormScroll(left)
-        shown = QSplitter(Qt.Orientation.Horizontal)
-        shown.setChildrenCollapsible(False)
-        shown.addWidget(self._table)
-        shown.addWidget(self._facts)
-        shown.setSizes([300, 480])
-        shown.setStretchFactor(1, 1)
         hint = QLabel("Times, outputs and the verdicts of bundled cases appear here.")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         hint.setWordWrap(True)
         set_role(hint, "role", "muted")
+        shown = QSplitter(Qt.Orientation.Horizontal)
+        shown.setChildrenCollapsible(False)
         self._results.addWidget(hint)
         self._results.addWidget(shown)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.addWidget(scroll)
-        split.addWidget(self._results)
-        split.setSizes([400, 780])
-        split.setStretchFactor(1, 1)
-        page = job_page(bar, self._error, split)
-        set_job_page(self, self._pages, self._empty, page)
+        shown.addWidget(self._table)
+        shown.addWidget(self._facts)
+        shown.setSizes([300, 480])
+        shown.setStretchFactor(1, 1)
 
     def _restyle(self) -> None:
         self._facts.setFont(self._theme.mono())

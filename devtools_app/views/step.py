@@ -25,7 +25,7 @@ from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
-from devtools_app.widgets.job_page import job_page, set_job_page, show_job_page
+from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -363,33 +363,32 @@ class StepView(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
+        set_job_page(self, self._pages, self._empty, bar, self._error, self._parts)
         bar.addWidget(self.call)
         bar.addWidget(self.engine)
         bar.addWidget(self._title, 1)
         for button in (self._end, self._rest, self._here, self._one, self._other, self._begin):
             bar.addWidget(button)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        self._parts.addWidget(self._start)
+        self._parts.addWidget(split)
+        one = QWidget()
+        for part in (self.nodes, self.values, one):
+            split.addWidget(part)
+        split.setSizes([440, 440, 240])
         line = QHBoxLayout()
         line.setContentsMargins(8, 4, 8, 6)
         line.setSpacing(6)
         line.addWidget(self.what, 1)
         line.addWidget(self._file)
         line.addWidget(self._put)
-        one = QWidget()
         below = QVBoxLayout(one)
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(0)
         below.addWidget(self.numbers, 1)
         below.addWidget(self._refused)
         below.addLayout(line)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        for part in (self.nodes, self.values, one):
-            split.addWidget(part)
-        split.setSizes([440, 440, 240])
-        self._parts.addWidget(self._start)
-        self._parts.addWidget(split)
-        page = job_page(bar, self._error, self._parts)
-        set_job_page(self, self._pages, self._empty, page)
 
 
 def _call_text(call: StepCall) -> str:

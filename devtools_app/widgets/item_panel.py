@@ -184,6 +184,12 @@ class ItemPanel(QWidget):
         self._title.setVisible(False)
         set_role(self._count, "role", "muted")
         self._bar = QWidget()
+        self._stack = QStackedWidget()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._stack, 1)
         self._tools = QHBoxLayout(self._bar)
         self._tools.setContentsMargins(8, 5, 8, 5)
         self._tools.setSpacing(8)
@@ -193,13 +199,7 @@ class ItemPanel(QWidget):
         self._tools.addWidget(self._count)
         self._tools.addWidget(self._more)
         self._tools.addStretch(1)
-        self._stack = QStackedWidget()
         self._stack.addWidget(self._view)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._bar)
-        layout.addWidget(self._stack, 1)
 
     def _prepare_view(self) -> None:
         view = self._view

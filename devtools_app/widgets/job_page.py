@@ -8,13 +8,27 @@ from PySide6.QtWidgets import QApplication, QLayout, QStackedWidget, QVBoxLayout
 from devtools_app.widgets.first_focus import first_focus
 
 
-def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWidget) -> None:
-    """Fill a view with two pages, one without and one with a job."""
-    pages.addWidget(empty)
-    pages.addWidget(page)
+def set_job_page(
+    view: QWidget, pages: QStackedWidget, empty: QWidget, bar: QLayout, *rows: QWidget
+) -> None:
+    """Fill a view with two pages: one without a job, one of a bar and rows, the last stretched.
+
+    Called before the bar and the rows are filled: Qt styles all that is inside of a widget anew
+    whenever the widget is put into another one.
+    """
     layout = QVBoxLayout(view)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.addWidget(pages)
+    page = QWidget()
+    pages.addWidget(empty)
+    pages.addWidget(page)
+    inside = QVBoxLayout(page)
+    inside.setContentsMargins(0, 0, 0, 0)
+    inside.setSpacing(0)
+    inside.addLayout(bar)
+    for row in rows[:-1]:
+        inside.addWidget(row)
+    inside.addWidget(rows[-1], 1)
 
 
 def show_job_page(pages: QStackedWidget, number: int) -> None:
@@ -25,16 +39,3 @@ def show_job_page(pages: QStackedWidget, number: int) -> None:
     page = pages.currentWidget() if moved else None
     if page is not None and (found := first_focus(page)) is not None:
         found.setFocus(Qt.FocusReason.OtherFocusReason)
-
-
-def job_page(bar: QLayout, *rows: QWidget) -> QWidget:
-    """Return a page of a bar and rows; the last row is stretched."""
-    page = QWidget()
-    inside = QVBoxLayout(page)
-    inside.setContentsMargins(0, 0, 0, 0)
-    inside.setSpacing(0)
-    inside.addLayout(bar)
-    for row in rows[:-1]:
-        inside.addWidget(row)
-    inside.addWidget(rows[-1], 1)
-    return page

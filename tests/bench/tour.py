@@ -31,6 +31,11 @@ _LEAST = 0.02  # seconds of a block that is listed
 _LOOK = 20  # ms between two looks whether the window has settled
 _QUIET = 6  # looks in a row
 _OVERLAYS = ("bytes", "time", "backend")
+_WORKERS = (
+    ("devtools_app.jobs.latest", "Latest"),
+    ("devtools_app.widgets.exports", "Exports"),
+    ("devtools_app.appearance.slices", "Slices"),
+)
 Step = tuple[str, Callable[[], object]]
 
 
@@ -104,15 +109,19 @@ class Tour(QObject):
 
 
 def _busy(window: QWidget) -> bool:
-    from devtools_app.appearance.slices import Slices
-    from devtools_app.jobs.latest import Latest
-    from devtools_app.widgets.exports import Exports
-    from devtools_app.widgets.plot import Plot
-
-    kinds = (Latest, Exports, Slices)
-    workers = (one for kind in kinds for one in window.findChildren(kind))
+    workers = (one for kind in _WORKERS for one in _children(window, *kind))
     working = any(one.busy for one in workers) or window.theme.busy
-    return working or any(plot.waiting for plot in window.findChildren(Plot))
+    plots = _children(window, "devtools_app.widgets.plot", "Plot")
+    return working or any(plot.waiting for plot in plots)
+
+
+def _children(window: QWidget, module: str, kind: str) -> list[QObject]:
+    """Return objects of a class; there are none before its module was imported, which is not ours.
+
+    The window imports it in a thread.
+    """
+    found = sys.modules.get(module)
+    return window.findChildren(getattr(found, kind)) if hasattr(found, kind) else []
 
 
 def _steps(window, paths: Sequence[tuple[str, ...]], folder: Path) -> Iterator[Step]:
