@@ -7,8 +7,9 @@ widgets a hundred or two are on the screen, and all of them take a third of a se
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import cast
 from weakref import WeakMethod
 
@@ -31,6 +32,12 @@ class Restyling(QObject):
         self._unpainted: list[QWidget] = []
         self._slices = Slices(self)
 
+    def begin(self, sheet: str) -> None:
+        """Set the style sheet at once: widgets that are made from now on have its looks."""
+        for call in self._replace(sheet):
+            call()
+        self._slices.start(map(_do, self._calls((), size=True)))
+
     @property
     def busy(self) -> bool:
         """Return whether widgets are still to follow."""
@@ -40,7 +47,7 @@ class Restyling(QObject):
         """Call a method of a widget after changes, as long as the widget exists."""
         self._followers.append((WeakMethod(call), size_only))
 
-    def set_rules(self, sheet: str, then: Call, *, size: bool) -> None:
+    def set_rules(self, sheet: str, then: Iterable[Call], *, size: bool) -> None:
         """Replace the style sheet of the application; the widgets follow from the next event on.
 
         Qt itself restyles every widget that it has cached rules for, and below each all of its
@@ -49,24 +56,26 @@ class Restyling(QObject):
 
         Args:
             sheet: the rules
-            then: called once what is seen is restyled, which resets fonts
+            then: calls to make once what is seen is restyled, which resets fonts
             size: whether the text size was changed as well
         """
-        if self._app.styleSheet():
-            self._app.style().unpolish(self._app)  # forgets all rules
-        self._app.setStyleSheet(sheet)
         for window in self._app.topLevelWidgets():
             if window.isVisible() and window.updatesEnabled():
                 window.setUpdatesEnabled(False)  # it is painted once what is seen is restyled
                 self._unpainted.append(window)
-        self._slices.start(map(_do, self._calls(then, size=size)))
+        self._slices.start(map(_do, chain(self._replace(sheet), self._calls(then, size=size))))
 
-    def _calls(self, then: Call, *, size: bool) -> Iterator[Call]:
+    def _replace(self, sheet: str) -> Iterator[Call]:
+        if self._app.styleSheet():
+            yield lambda: self._app.style().unpolish(self._app)  # forgets all rules
+        yield lambda: self._app.setStyleSheet(sheet)
+
+    def _calls(self, then: Iterable[Call], *, size: bool) -> Iterator[Call]:
         """Yield what is to be done: for what is seen, to paint it, and for the rest."""
         tops = self._app.topLevelWidgets()
         seen = list(_tree(tops, _is_due))
         yield from (partial(self._polish, widget) for widget in seen)
-        yield then
+        yield from then
         self._followers = [one for one in self._followers if _owner(one[0]) is not None]
         told = [follower for follower, size_only in self._followers if size or not size_only]
         later: list[WeakMethod[Call]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,8 @@ class Theme(QObject):
         self._app = app
         self._mode = mode
         self._size = _clamped(size)
-        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._icons: dict[tuple[str, str], QIcon] = {}  # by name and colour
+        self._used: dict[tuple[str, str], None] = {}  # names and tones, drawn ahead in a new theme
         self._canvas: CanvasColours | None = None
         self._restyling = Restyling(app, self)
         self.palette: Palette = LIGHT
@@ -82,7 +83,8 @@ class Theme(QObject):
         for effect in _EFFECTS:
             QApplication.setEffectEnabled(effect, False)
         app.setStyle(QStyleFactory.create("Fusion"))
-        self._apply(lambda: None)
+        self._take_palette()
+        self._restyling.begin(style_sheet(self.palette))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     @property
@@ -136,6 +138,7 @@ class Theme(QObject):
     def icon(self, name: str, tone: str = "") -> QIcon:
         """Return an icon in the colour of a tone, by default that of text."""
         colour = self.palette.tone(tone)
+        self._used[name, tone] = None
         key = (name, colour)
         if key not in self._icons:
             faint = mix(colour, self.palette.raised, 0.4)
@@ -163,16 +166,17 @@ class Theme(QObject):
         self._restyling.follow(call, size_only=size_only)
 
     def _change(self, *, size: bool = False) -> None:
-        self._apply(self.changed.emit, size=size)
+        self._take_palette()
+        then = (*(partial(self.icon, *one) for one in self._used), self.changed.emit)
+        self._restyling.set_rules(style_sheet(self.palette), then, size=size)
 
-    def _apply(self, then: Call, *, size: bool = False) -> None:
+    def _take_palette(self) -> None:
         self.palette = DARK if self._is_dark() else LIGHT
         self._canvas = None
         self._app.setPalette(qt_palette(self.palette))
         for name in _OUTLINED:
             self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
         self._app.setFont(self.sans())
-        self._restyling.set_rules(style_sheet(self.palette), then, size=size)
 
     def _is_dark(self) -> bool:
         if self._mode is ThemeMode.SYSTEM:

@@ -13,7 +13,7 @@ def set_job_page(
 ) -> None:
     """Fill a view with two pages: one without a job, one of a bar and rows, the last stretched.
 
-    Called before the bar and the rows are filled: Qt styles all that is inside of a widget anew
+    Called before the bar and the rows are filled: Qt styles all that is inside of a widget again
     whenever the widget is put into another one.
     """
     layout = QVBoxLayout(view)

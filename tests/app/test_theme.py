@@ -360,6 +360,7 @@ def test_badges_of_a_meaning_differ_without_colour(qtbot, theme, tone) -> None:
 @pytest.mark.parametrize("kind", ["plain", "editable", "toolbar"])
 def test_lists_of_choices_have_a_frame(qtbot, theme: Theme, mode: ThemeMode, kind: str) -> None:
     theme.set_mode(mode)
+    qtbot.waitUntil(lambda: not theme.busy)
     box = ToolbarCombo(theme, "show", "what is shown") if kind == "toolbar" else QComboBox()
     box.setEditable(kind == "editable")
     for text in ("one", "two", "three"):
