@@ -48,12 +48,12 @@ class RecordedNames:
         """Return the name of the constant that nodes read in a role.
 
         It has as many elements as the tensor of the payload, whose layout may be another one.
-        Of several, the argument or equal bytes say which one.
+        Of several, argument or equal bytes decide.
 
         Args:
             nodes: the recorded nodes that a node of the payload stands for
             role: argument of that node
-            tensor: what the payload says of the constant
+            tensor: type and shape of the constant in the payload
             data: its bytes, None if they are missing
 
         Returns: an empty string where the nodes have several that are not distinguishable,
