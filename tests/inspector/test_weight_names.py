@@ -16,6 +16,8 @@ from inspector.files.session import Session
 from inspector.size.files import session_sizes
 from inspector.size.users import part_title, stored_users
 
+pytestmark = pytest.mark.slow
+
 
 class TwoWeights(nn.Module):
     """One module with several parameters of one shape, as attention has its projections."""
