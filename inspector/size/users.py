@@ -15,14 +15,16 @@ from inspector.memory.plan import value_name
 from inspector.size.constant_names import constant_names
 from inspector.size.owners import FilePart
 from inspector.size.recorded_names import RecordedNames
-from schema.graph import Graph, GraphNode, TensorMeta
+from schema.graph import Graph, GraphNode, GraphValue, TensorMeta
 from schema.objects.identity_cache import identity_cache
+from schema.payloads.model import Constant
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 _SHOWN = 2
 _ROLES = {"filter": "weight"}  # as modules of torch call it
-_HASH = re.compile(r"[0-9a-f]{32,}(?:[_-]\w+)?")  # of the content, as keys of stored weights are
+# of the content, as keys of stored weights and their scales are
+_HASH = re.compile(r"(?:scale_)?[0-9a-f]{32,}(?:[_-]\w+)?")
 _NUMBER = re.compile(r"(?:\S+ )?v\d+")  # of a value, behind its method where there are several
 
 
@@ -38,6 +40,7 @@ class User:
         delegate: that it is inside of, or None
         name: of the blob in the recorded program, as in ``stem.0.weight``, or as the module of
             its node would call it where the program has no name for it; empty if unknown
+        inferred: whether the name is only what the module would call it
     """
 
     text: str
@@ -46,6 +49,7 @@ class User:
     instruction: int | None = None
     delegate: int | None = None
     name: str = ""
+    inferred: bool = False
 
 
 Users = Mapping[str, tuple[User, ...]]
@@ -71,7 +75,22 @@ def stored_users(session: Session) -> Users:
         for value, user in _instruction_users(plan, modules, names):
             for name in (f"{front}{value_name(plan, value)}", _key(plan, value)):
                 found.setdefault(name, {})[replace(user, text=front + user.text)] = None
-    return {name: tuple(users) for name, users in found.items() if name}
+    return _distinct({name: tuple(users) for name, users in found.items() if name})
+
+
+def _distinct(found: Users) -> Users:
+    """Return users without names that are only inferred and that several blobs would have."""
+    blobs: dict[str, set[str]] = {}
+    for key, users in found.items():
+        for user in users:
+            blobs.setdefault(user.name, set()).add(key)
+    return {
+        key: tuple(
+            replace(user, name="") if user.inferred and len(blobs[user.name]) > 1 else user
+            for user in users
+        )
+        for key, users in found.items()
+    }
 
 
 def users_of(part: FilePart, users: Users) -> tuple[User, ...]:
@@ -149,11 +168,13 @@ class _Modules:
 
     def constant_of(
         self, handles: Sequence[int], role: str, tensor: TensorMeta | None, data: memoryview | None
-    ) -> str:
-        """Return what a constant that nodes of these handles read is called; may be empty."""
+    ) -> tuple[str, bool]:
+        """Return what a constant that nodes of these handles read is called, and if inferred."""
         nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
         found = self._names.find(nodes, role, tensor, data)
-        return _weight_name(self.only_module(handles), role) if found is None else found
+        if found is not None:
+            return found, False
+        return _weight_name(self.only_module(handles), role), True
 
     def only_module(self, handles: Sequence[int]) -> str:
         """Return the only module that nodes of these handles are in, else an empty string."""
@@ -177,20 +198,42 @@ def _payload_users(
         for node in graph.nodes if graph is not None else ():
             assert graph is not None
             handles = payload.debug_handles.get(node.name, ())
-            place, recorded = modules.of_handles(handles), modules.node_of(handles)
-            for argument in node.args:
-                for value in argument.values:
-                    key = graph.values[value].constant if value in graph.values else ""
-                    if key in named:
-                        used.add(key)
-                        role = f" {argument.name}" if argument.name else ""
-                        text = f"delegate {number} {node.name}{role}{place}"
-                        tensor, data = graph.values[value].tensor, named[key].data
-                        name = modules.constant_of(handles, argument.name, tensor, data)
-                        yield key, User(text, plan.name, recorded, delegate=number, name=name)
+            for argument, value in _values_read(node, graph):
+                for key, user in _readers(argument, value, named, handles, modules):
+                    used.add(key)
+                    text = f"delegate {number} {node.name}{user.text}"
+                    yield key, replace(user, text=text, method=plan.name, delegate=number)
         for key in sorted(named.keys() - used):
             text = f"delegate {number} ({payload.backend_id})"
             yield key, User(text, plan.name, delegate=number)
+
+
+def _values_read(node: GraphNode, graph: Graph) -> Iterator[tuple[str, GraphValue]]:
+    for argument in node.args:
+        for value in argument.values:
+            if value in graph.values:
+                yield argument.name, graph.values[value]
+
+
+def _readers(
+    argument: str,
+    value: GraphValue,
+    named: Mapping[str, Constant],
+    handles: Sequence[int],
+    modules: _Modules,
+) -> Iterator[tuple[str, User]]:
+    """Return the stored blobs of a value, its bytes and its scales, with who reads them."""
+    tensor, key = value.tensor, value.constant
+    role, place = f" {argument}" if argument else "", modules.of_handles(handles)
+    recorded, name, inferred = modules.node_of(handles), "", False
+    if key in named:
+        name, inferred = modules.constant_of(handles, argument, tensor, named[key].data)
+        yield key, User(f"{role}{place}", "", recorded, name=name, inferred=inferred)
+    quantization = tensor.quantization if tensor is not None else None
+    scales = quantization.scale_constant if quantization is not None else ""
+    if scales in named:
+        name = f"{name} scales" if name else ""
+        yield scales, User(f"{role} scales{place}", "", recorded, name=name, inferred=inferred)
 
 
 def _weight_name(module: str, role: str) -> str:
