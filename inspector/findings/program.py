@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from inspector.files.payloads import unread_payloads
@@ -19,7 +20,7 @@ from inspector.findings.attempts import (
 from inspector.findings.finding import Finding, Tone
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
-from inspector.memory.plan import Arena, analyse_memory
+from inspector.memory.plan import Arena, PlannedValue, analyse_memory
 from inspector.profile.methods import time_of
 from inspector.roofline.call_costs import usual_costs
 from inspector.size.files import SizedFile, session_sizes
@@ -205,8 +206,7 @@ def _peak(session: Session, of: tuple[str, bool], arena: Arena, where: str) -> F
     head = f"{method}: peak" if several else "Peak"
     peak, planned = format_bytes(arena.peak_bytes), format_bytes(arena.planned_bytes)
     text = f"{head} {peak}{where}, {planned} planned"
-    culprits = arena.at_peak()[:2]
-    detail = " and ".join(value.operator or value.role for value in culprits)
+    detail = _writers(arena.at_peak()[:2])
     waste = arena.planned_bytes - arena.lower_bound_bytes
     wasteful = waste > 0.2 * arena.planned_bytes
     if wasteful:
@@ -222,6 +222,14 @@ def _peak(session: Session, of: tuple[str, bool], arena: Arena, where: str) -> F
         saves_bytes=waste if wasteful else None,
         edits=edits_that_replan(session) if wasteful else (),
     )
+
+
+def _writers(values: Sequence[PlannedValue]) -> str:
+    """Return what writes the largest values at a peak, or their role."""
+    names = [value.operator or value.role for value in values]
+    if len(names) > len(set(names)):
+        return f"{len(names)} values of {names[0]}"
+    return " and ".join(names)
 
 
 def size_findings(session: Session) -> list[Finding]:

@@ -134,6 +134,15 @@ def test_delegation_and_peak_are_those_of_the_analyses(folder: Path) -> None:
             assert any(format_bytes(arena.peak_bytes) in one.text for arena in arenas)
 
 
+@pytest.mark.parametrize("folder", SESSIONS, ids=label)
+def test_peak_names_each_writer_once(folder: Path) -> None:
+    """Two outputs of one delegate are that many values of it."""
+    for one in findings(session(folder)):
+        if one.view == "memory":
+            words = one.detail.partition(";")[0].split(" and ")
+            assert len(words) == len(set(words))
+
+
 def test_mixed_files_come_first_and_are_bad() -> None:
     program = session(DATA / "corpus/v1.5.1/mm_portable").files[0]
     record = next(
