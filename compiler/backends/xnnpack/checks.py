@@ -127,15 +127,20 @@ def positive_padding(node: Node, facts: Facts) -> str:
 
 
 def unit_step(node: Node, facts: Facts) -> str:
-    """A slice must have step 1 and sizes that are known."""
+    """A slice must have step 1 and be along a dimension of known size."""
     del facts
     step = argument(node, "step")
     if step != 1:
         return f"step is {step}, only 1 is supported"
     given: Any = node.args[0]
+    dim = argument(node, "dim") % rank_of(node)
     for each, what in ((given, "the operand"), (node, "the result")):
-        if any(is_symbolic(size) or size == 0 for size in shape_of(each)):
-            return f"{what} has the shape {list(shape_of(each))}, sizes must be static and not 0"
+        shape = shape_of(each)
+        if is_symbolic(shape[dim]) or any(not is_symbolic(size) and size == 0 for size in shape):
+            return (
+                f"{what} has the shape {list(shape)}, the size of dimension {dim} must be static "
+                "and none 0"
+            )
     start = argument(node, "start")
     return (
         f"start is {start}, which is not known" if start is not None and is_symbolic(start) else ""

@@ -10,6 +10,7 @@ import torch
 from compiler.backends.xnnpack.facts import (
     argument,
     bounds_of,
+    is_symbolic,
     op_of,
     rank_of,
     shape_of,
@@ -249,7 +250,8 @@ def slices(lowering: Lowering, step: PayloadStep) -> None:
     offsets = [0] * rank_of(node)
     offsets[dim] = min(max(start + size if start < 0 else start, 0), size)
     layout = lowering.home(node)
-    sizes = tuple(map(static_size, in_memory(shape_of(node), layout)))
+    whole = [0 if is_symbolic(size) else size for size in shape_of(node)]  # 0 for all there is
+    sizes = tuple(in_memory(whole, layout))
     source = _source(lowering, step)
     built = lowering.result(node)
     placed = _placed(offsets, layout)

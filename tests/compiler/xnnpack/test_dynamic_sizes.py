@@ -194,6 +194,36 @@ def test_views_with_one_size_to_infer_need_no_size_of_the_graph(name: str, stock
 
 
 @pytest.mark.interop
+@pytest.mark.parametrize("unknown", [(0,), (1,), (0, 1), (0, 2)])
+@pytest.mark.parametrize(("start", "end"), [(0, 3), (2, None), (-3, None), (1, -1)])
+def test_slices_along_known_sizes_are_delegated(
+    unknown: tuple[int, ...], start: int, end: int | None, stock: Stock
+) -> None:
+    """As the halves of a head that rotary embeddings turn, in sequences of any length."""
+    torch.manual_seed(0)
+    sizes = [4, 5, 6, 8]
+    other = [9 if dim in unknown else size for dim, size in enumerate(sizes)]
+    calls = [(torch.randn(sizes),), (torch.randn(other),), (torch.randn(sizes),)]
+    module = Of(lambda x: x.relu()[..., slice(start, end)] * 2)
+    shapes = ({dim: Dim.AUTO(min=1, max=12) for dim in unknown},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert left(manager) == []
+    assert_runs(manager, module, calls, stock, 0)
+
+
+@pytest.mark.interop
+def test_slices_along_unknown_sizes_are_refused_with_the_dimension(stock: Stock) -> None:
+    module = Of(lambda x: x.relu()[:, 2:] * 2)
+    calls = [(torch.randn(2, length),) for length in (6, 9)]
+    shapes = ({1: Dim.AUTO(min=4, max=12)},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert any("the size of dimension 1 must be static" in reason for reason in left(manager))
+    assert_runs(manager, module, calls, stock, 0)
+
+
+@pytest.mark.interop
 @pytest.mark.parametrize("name", ["signal", "flattened", "unsqueezed", "mean"])
 def test_what_would_infer_two_sizes_is_refused_with_their_names(name: str, stock: Stock) -> None:
     torch.manual_seed(0)
