@@ -32,6 +32,7 @@ from compiler.backends.xnnpack.quantization import (
     is_quantize,
     why_not_exact,
 )
+from compiler.backends.xnnpack.row_means import is_row_mean, why_no_row_mean
 from compiler.backends.xnnpack.views import MAX_RANK
 from compiler.partition.inferred_sizes import inferred_sizes
 from compiler.partition.regions import results_taken
@@ -203,17 +204,19 @@ def _has_several(node: Node) -> bool:
     return isinstance(node.meta.get("val"), (tuple, list))
 
 
-def mean_of_images(node: Node, facts: Facts) -> str:
-    """The mean must reduce height and width."""
+def known_mean(node: Node, facts: Facts) -> str:
+    """The mean must reduce height and width, or the last dimension."""
     given: Any = node.args[0]
     rank = rank_of(given)
-    if rank != _IMAGE:
-        return f"the operand has {rank} dimensions, only 4 is supported"
     if argument(node, "dtype") is not None:
         return f"dtype is {argument(node, 'dtype')}"
+    if is_row_mean(node):
+        return why_no_row_mean(node)
+    if rank != _IMAGE:
+        return f"the operand has {rank} dimensions, only 4 is supported"
     dims = sorted(dim % rank for dim in numbers(argument(node, "dim"), 1) or range(rank))
     if dims != [2, 3]:
-        return f"dims are {dims}, only [2, 3] is supported"
+        return f"dims are {dims}, only [2, 3] and [3] are supported"
     return "" if argument(node, "keepdim") else one_unknown(node, facts)
 
 

@@ -136,7 +136,7 @@ MaxPool2dConfig = _Rule(
     keep=aten.max_pool2d.default,
 )
 MaximumConfig = _Rule("MaximumConfig", (aten.maximum.default,))
-MeanDimConfig = _Rule("MeanDimConfig", (aten.mean.dim,), _STATIC, (checks.mean_of_images,))
+MeanDimConfig = _Rule("MeanDimConfig", (aten.mean.dim,), _STATIC, (checks.known_mean,))
 MinimumConfig = _Rule("MinimumConfig", (aten.minimum.default,))
 MulConfig = _Rule("MulConfig", (aten.mul.Tensor, aten.mul.Scalar), _STATIC)
 NegConfig = _Rule("NegConfig", (aten.neg.default,))

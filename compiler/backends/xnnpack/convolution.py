@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from compiler.backends.xnnpack.facts import (
     argument,
+    is_symbolic,
     numbers,
     op_of,
     rank_of,
     shape_of,
     static_size,
 )
-from compiler.backends.xnnpack.layout import channels_last
+from compiler.backends.xnnpack.layout import channels_last, plain
 from compiler.backends.xnnpack.lowering import Lowering
+from compiler.backends.xnnpack.row_means import is_row_mean
 from compiler.backends.xnnpack.steps import PayloadStep
 from compiler.backends.xnnpack.weights import (
     IntegerWeight,
@@ -161,11 +164,30 @@ def pool(lowering: Lowering, step: PayloadStep) -> None:
 
 
 def mean(lowering: Lowering, step: PayloadStep) -> None:
-    """Write the mean of each image."""
+    """Write the mean of each image, or of each row."""
+    if is_row_mean(step.node):
+        _row_mean(lowering, step)
+        return
     given: Any = step.node.args[0]
     source = lowering.operand(given, channels_last(4))
     built = lowering.result(step.node)
     lowering.add(step, n.Unary("GlobalAvgPooling2d", source, built, KEEP_DIMS))
+
+
+def _row_mean(lowering: Lowering, step: PayloadStep) -> None:
+    """Write the mean of each row: a reshape to images, their mean, and a reshape back."""
+    node = step.node
+    given: Any = node.args[0]
+    *outer, width = shape_of(given)
+    rows = math.prod(map(static_size, outer))
+    unknown = [size for size in outer if is_symbolic(size)]
+    source = lowering.operand(given, plain(rank_of(given)))
+    images = lowering.inner(given, (rows, width, 1, 1))
+    lowering.reshape((unknown[0] if unknown else rows, width, 1, 1), source, images)
+    means = lowering.inner(node, (rows, 1, 1, 1))
+    form = n.Unary("GlobalAvgPooling2d", images, means, KEEP_DIMS)
+    lowering.writer.node(form, step.handles, step.bounds)
+    lowering.reshape(shape_of(node), means, lowering.result(node), step.handles)
 
 
 def largest(lowering: Lowering, step: PayloadStep) -> None:

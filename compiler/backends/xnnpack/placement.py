@@ -32,6 +32,7 @@ from compiler.backends.xnnpack.layout import (
     moves_data,
     plain,
 )
+from compiler.backends.xnnpack.row_means import is_row_mean
 from compiler.backends.xnnpack.steps import PayloadStep, PayloadSteps
 from compiler.untyped import aten
 
@@ -81,6 +82,8 @@ def wants(step: PayloadStep, steps: PayloadSteps) -> Want:
     op, node = op_of(step.node), step.node
     if op is aten.permute_copy.default:
         return Want.FREE
+    if is_row_mean(node):
+        return Want.PLAIN
     if op in _LAST or op in _PLAIN:
         return Want.LAST if op in _LAST else Want.PLAIN
     rank = rank_of(node)
@@ -171,7 +174,7 @@ class _Costs:
 
 def result_layout(node: Node, kind: Want) -> Layout:
     """Return the layout in which a step computes its value; reduced dimensions are kept."""
-    if op_of(node) in _REDUCTIONS and rank_of(node) < _IMAGE:
+    if kind is Want.LAST and op_of(node) in _REDUCTIONS and rank_of(node) < _IMAGE:
         dims = numbers(argument(node, "dim"), 1)
         left = iter(range(rank_of(node)))
         names = [UNIT if d in {x % _IMAGE for x in dims} else next(left) for d in range(_IMAGE)]

@@ -224,6 +224,53 @@ def test_slices_along_unknown_sizes_are_refused_with_the_dimension(stock: Stock)
 
 
 @pytest.mark.interop
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "unknown"),
+    [
+        ((5, 12), ()),
+        ((5, 12), (0,)),
+        ((2, 5, 12), (1,)),
+        ((2, 5, 3, 12), (0,)),
+        ((2, 5, 3, 1), (2,)),
+    ],
+)
+def test_means_of_rows_are_delegated_with_their_norm(
+    sizes: tuple[int, ...], unknown: tuple[int, ...], keepdim: bool, stock: Stock
+) -> None:
+    torch.manual_seed(0)
+    other = [9 if dim in unknown else size for dim, size in enumerate(sizes)]
+    calls = [(torch.randn(sizes),), (torch.randn(other),), (torch.randn(sizes),)]
+    module = Of(lambda x: torch.rsqrt((x * x).mean(-1, keepdim=keepdim) + 0.1) * 3)
+    shapes = ({dim: Dim.AUTO(min=1, max=12) for dim in unknown},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert left(manager) == []
+    assert_runs(manager, module, calls, stock, 1e-5)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize(
+    ("dims", "unknown", "reason"),
+    [
+        ((-1,), (2,), "last dimension has the size s"),
+        ((-1,), (0, 1), r"sizes s\d+, s\d+ are"),
+        ((1,), (), "3 dimensions"),
+    ],
+)
+def test_other_means_are_refused_with_the_reason(
+    dims: tuple[int, ...], unknown: tuple[int, ...], reason: str, stock: Stock
+) -> None:
+    calls = [(torch.randn(3, 5, 8),)]
+    module = Of(lambda x: x.relu().mean(dims) * 2)
+    shapes = ({dim: Dim.AUTO(min=2, max=12) for dim in unknown},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert any(re.search(reason, one) for one in left(manager)), left(manager)
+    assert_runs(manager, module, calls, stock, 1e-5)
+
+
+@pytest.mark.interop
 @pytest.mark.parametrize("name", ["signal", "flattened", "unsqueezed", "mean"])
 def test_what_would_infer_two_sizes_is_refused_with_their_names(name: str, stock: Stock) -> None:
     torch.manual_seed(0)
