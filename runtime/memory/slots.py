@@ -16,6 +16,7 @@ from runtime.untyped import dtype_named
 from schema.dtypes.scalar_type import BY_CODE, numel, scalar_type
 
 MAX_RANK = 16  # kTensorDimensionLimit
+_SMALL_COPIES = 4096  # bytes, which torch copies in this thread in less time
 _ONE_THREAD_COPIES = 8 << 20  # bytes; larger ones are worth several threads
 _MOST_ELEMENTS = 1 << 58  # strides and bytes of any dtype stay within 64 bits
 
@@ -97,7 +98,7 @@ def fill(target: torch.Tensor, source: torch.Tensor) -> None:
 
     torch's copies wake worker threads, which spin and compete with the threads of backends.
     """
-    if (
+    if target.nbytes > _SMALL_COPIES and (
         source.stride() == target.stride()
         and source.shape == target.shape
         and source.dtype is target.dtype

@@ -10,6 +10,9 @@ import torch
 from runtime.execution.fused.scripts import ChangingScalar, ScriptWriter, UnscriptableError
 
 Tensor = torch.Tensor
+_choice: Any = torch.ops.aten._fused_sdp_choice.default
+_flash: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+_FLASH = 1  # of the ways that torch chooses from
 
 
 Result = Callable[[ScriptWriter], int | None]
@@ -46,19 +49,17 @@ def attend(given: Mapping[str, Any]) -> Result:
     Raises: UnscriptableError
     """
     query, key, value, start = (given[name] for name in ("query", "key", "value", "start_pos"))
-    if given["attn_mask"] is not None or key.shape[1] != value.shape[1]:
-        raise UnscriptableError("attention with a mask")
+    if given["attn_mask"] is not None or key.shape != value.shape:
+        raise UnscriptableError("attention with a mask, or caches of two shapes")
 
     def write(writer: ScriptWriter) -> int:
         _place(writer, start, key)
         _one(writer, query)
         end = writer.call("aten::add.int", [writer.number(start), writer.constant(1)], int)
         by_head = [_swapped(writer, writer.operand(query))]
-        by_head += [_by_head(writer, cache, end) for cache in (key, value)]
-        rest = [None, 0.0, False, given["scale"], query.shape[2] != key.shape[2]]
-        operands = [*by_head, *map(writer.constant, rest)]
-        found = writer.call("aten::scaled_dot_product_attention", operands, Tensor)
-        return _swapped(writer, found)
+        sizes = _sizes(writer, key, end)
+        by_head += [_by_head(writer, cache, sizes) for cache in (key, value)]
+        return _swapped(writer, _attention(writer, by_head, given))
 
     return write
 
@@ -68,12 +69,30 @@ def _swapped(writer: ScriptWriter, value: int) -> int:
     return writer.call("aten::transpose.int", [value, *dims], Tensor)
 
 
-def _by_head(writer: ScriptWriter, cache: Tensor, end: int) -> int:
-    """Write the first positions of a cache as [batch, groups, end, size]; see the kernel."""
+def _attention(writer: ScriptWriter, by_head: Sequence[int], given: Mapping[str, Any]) -> int:
+    """Write the operator that torch chooses for such heads, without the choice in each run."""
+    query, key, value = given["query"], given["key"], given["value"]
+    grouped, scale = query.shape[2] != key.shape[2], given["scale"]
+    heads = [tensor.transpose(1, 2) for tensor in (query, key, value)]
+    chosen = _choice(*heads, None, 0.0, False, scale=scale, enable_gqa=grouped)
+    if chosen != _FLASH:
+        operands = [*by_head, *map(writer.constant, [None, 0.0, False, scale, grouped])]
+        return writer.call("aten::scaled_dot_product_attention", operands, Tensor)
+    rest = map(writer.constant, [0.0, False, None, scale])
+    return writer.call_of(_flash, [*by_head, *rest])[0]
+
+
+def _sizes(writer: ScriptWriter, cache: Tensor, end: int) -> int:
+    """Write the sizes of the first positions of a cache: [batch, groups, end, size]."""
     batch, _, groups, size = map(writer.constant, cache.shape)
+    return writer.listed([batch, groups, end, size])
+
+
+def _by_head(writer: ScriptWriter, cache: Tensor, sizes: int) -> int:
+    """Write the first positions of a cache as [batch, groups, end, size]; see the kernel."""
     by_batch, by_position, by_group, by_place = cache.stride()
     strides = writer.constant([by_batch, by_group, by_position, by_place])
-    given = [writer.operand(cache), writer.listed([batch, groups, end, size]), strides]
+    given = [writer.operand(cache), sizes, strides]
     return writer.call("aten::as_strided", [*given, writer.constant(None)], Tensor)
 
 

@@ -27,12 +27,15 @@ class OnePosition:
 
     def holds(self, items: Sequence[Any]) -> bool:
         """Return whether it holds for the values of a method."""
-        return self._is_in_cache(items) and all(tensor.shape[1] == 1 for tensor in self.given)
+        for index, context in self.starts:
+            if not 0 <= items[index] < context:
+                return False
+        for tensor in self.given:  # noqa: SIM110 - a generator takes as long as an operator
+            if tensor.size(1) != 1:
+                return False
+        return True
 
     def has_held(self, items: Sequence[Any]) -> bool:
         """Return whether it held in the last run, as far as its tensors are still there."""
         kept = [tensor for tensor in self.given if tensor.dim() > 1]
-        return self._is_in_cache(items) and all(tensor.shape[1] == 1 for tensor in kept)
-
-    def _is_in_cache(self, items: Sequence[Any]) -> bool:
-        return all(0 <= items[index] < context for index, context in self.starts)
+        return OnePosition(self.starts, kept).holds(items)

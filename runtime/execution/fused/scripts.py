@@ -178,6 +178,14 @@ class ScriptWriter:
         """
         return self._form.operator(name, name.partition(".")[0], given, [KINDS[kind]])[0]
 
+    def call_of(self, operator: OpOverload, given: Sequence[int]) -> Sequence[int]:
+        """Write an operator on values of the graph, and return its results.
+
+        Raises: UnscriptableError
+        """
+        known = _signature(operator)
+        return self._form.operator(known.text, known.name, given, known.returns, known.requested)
+
     def step(self, step: OperatorStep) -> None:
         """Write an operator that was called.
 
