@@ -16,6 +16,7 @@ from compiler.memory.specs import raw_bytes
 from compiler.untyped import PassResult
 
 _CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export preserves it
+_BY_NAME = "exchanged_by_name"
 
 
 def delegate_external_constants_pass_unlifted(
@@ -38,12 +39,18 @@ def delegate_external_constants_pass_unlifted(
     return PassResult(module, bool(nodes))
 
 
-def mark_weights(program: ExportedProgram, file_of: Callable[[str], str | None]) -> None:
+def mark_weights(
+    program: ExportedProgram,
+    file_of: Callable[[str], str | None],
+    is_exchanged: Callable[[str], bool] | None = None,
+) -> None:
     """Mark the weights of an exported program, in place; without exporting it again.
 
     Args:
         program: whose weights, in delegates or not, are marked, unless it writes to them
         file_of: returns the file of a weight by its name, None for the program itself
+        is_exchanged: returns whether another file may have other values of a weight, by its name;
+            kernels then read it by that name, and nothing is folded of it
     """
     signature = program.graph_signature
     weights = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
@@ -51,7 +58,16 @@ def mark_weights(program: ExportedProgram, file_of: Callable[[str], str | None])
     for node in program.graph.nodes:
         name = weights.get(node.name)
         if name is not None and name not in written:
-            node.meta[_CUSTOM] = {**node.meta.get(_CUSTOM, {}), _TAG: file_of(name)}
+            marks = {_TAG: file_of(name)}
+            if is_exchanged is not None and is_exchanged(name):
+                marks[_BY_NAME] = "yes"  # torch compares and prints such metadata
+            node.meta[_CUSTOM] = {**node.meta.get(_CUSTOM, {}), **marks}
+
+
+def is_exchanged_by_name(node: torch.fx.Node) -> bool:
+    """Return whether another file may have other values of a weight."""
+    custom = node.meta.get(_CUSTOM)
+    return isinstance(custom, dict) and _BY_NAME in custom
 
 
 def mark_behind(node: torch.fx.Node) -> str | None:

@@ -209,17 +209,22 @@ def mark_files(
         programs: exported, by method
         files: whether there are any; otherwise marks are taken off
     """
-    adapted, named = bool(adapters_of(config)), in_files(config)
+    adapters, named = adapters_of(config), in_files(config)
     names = config.export.foundation_weights_file, config.export.lora_weights_file
     foundation, adapter = (one.removesuffix(".ptd") if one else None for one in names)
 
     def file_of(name: str) -> str | None:
         if not files or not named:
             return FOUNDATION if files else None
-        return adapter if adapted and is_adapter(name) else foundation
+        return adapter if adapters and is_adapter(name) else foundation
 
+    def is_exchanged(name: str) -> bool:
+        return files and adapter is not None and alone and is_adapter(name)
+
+    # adapters of several methods have the same names, with which a file can hold one of them
+    alone = len(adapters) == 1
     for program in programs.values():
-        mark_weights(program, file_of)
+        mark_weights(program, file_of, is_exchanged)
 
 
 def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:

@@ -11,6 +11,7 @@ import torch
 import yaml
 
 from compiler.llm.model import build_model
+from runtime import Runtime
 from tests.inspector.cli_runs import run
 from tests.llm.configs import CACHE, LENGTHS, PROMPT, SMALL, config, generated
 from tests.llm.test_lora import ATTENTION, halves_of, merged, written_adapter
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.slow
 COUNT = 12
 SCRIPT = """
 import json, sys, torch
+import executorch.kernels.quantized
 from executorch.extension.pybindings import portable_lib
 
 path, prompt, count, answer = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
@@ -34,10 +36,12 @@ open(answer, "w").write(json.dumps(found))
 """
 
 
-def _exported(home: Path, *, delegated: bool) -> tuple[Path, list[int], list[int]]:
+def _exported(
+    home: Path, *, delegated: bool, seed: int = 3, quantization: dict[str, object] | None = None
+) -> tuple[Path, list[int], list[int]]:
     """Return the folder of an export, and the tokens with and without its adapter."""
     plain = config("llama3", CACHE)
-    halves = halves_of(plain, ATTENTION, seed=3)
+    halves = halves_of(plain, ATTENTION, seed=seed)
     content = {
         "base": {
             "model_class": "llama3",
@@ -51,6 +55,7 @@ def _exported(home: Path, *, delegated: bool) -> tuple[Path, list[int], list[int
             "lora_weights_file": "adapter.ptd",
         },
         "backend": {"xnnpack": {"enabled": delegated}},
+        "quantization": quantization or {},
     }
     (home / "model.yaml").write_text(yaml.safe_dump(content))
     found = run("llm", "export", str(home / "model.yaml"), "-o", str(home / "out"))
@@ -76,6 +81,48 @@ def test_the_stock_runtime_reads_both_files_as_one_program(
     done = run_stock(["-c", SCRIPT, *given], check=False)
     assert (tmp_path / "out.json").is_file(), done.stderr[-2000:]
     assert json.loads((tmp_path / "out.json").read_text()) == wanted
+
+
+def _tokens(model: Path, *data: Path) -> list[int]:
+    """Return the tokens of our runtime with some data files."""
+    method = Runtime.get().load_program(model, data_path=list(data)).load_method("forward")
+    now, place, found = list(PROMPT), 0, list[int]()
+    for _ in range(COUNT):
+        logits = method.execute([torch.tensor([now]), torch.tensor([place])])[0]
+        place += len(now)
+        now = [int(logits.reshape(-1, logits.shape[-1])[-1].argmax())]
+        found += now
+    return found
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("qmode", [None, "int8"])
+def test_adapters_of_portable_programs_are_exchanged_by_file(
+    tmp_path: Path, qmode: str | None
+) -> None:
+    """No weight of an adapter is folded, so that its file has them all by name."""
+    quantization: dict[str, object] | None = None if qmode is None else {"qmode": qmode}
+    outs: list[Path] = []
+    tokens: list[list[int]] = []
+    for seed in (3, 4):
+        home = tmp_path / str(seed)
+        home.mkdir()
+        out, wanted, _ = _exported(home, delegated=False, seed=seed, quantization=quantization)
+        own = _tokens(out / "model.pte", out / "foundation.ptd", out / "adapter.ptd")
+        assert quantization is not None or own == wanted
+        outs.append(out)
+        tokens.append(own)
+    first, second = outs
+    assert tokens[0] != tokens[1]
+    exchanged = first / "foundation.ptd", second / "adapter.ptd"
+    assert _tokens(first / "model.pte", *exchanged) == tokens[1]
+    whole = str(tmp_path / "whole.pte")
+    found = run("merge", str(first / "model.pte"), *map(str, exchanged), "-o", whole)
+    assert found.code == 0, found.err
+    given = [whole, json.dumps(list(PROMPT)), str(COUNT), tmp_path / "out.json"]
+    done = run_stock(["-c", SCRIPT, *given], check=False)
+    assert (tmp_path / "out.json").is_file(), done.stderr[-2000:]
+    assert json.loads((tmp_path / "out.json").read_text()) == tokens[1]
 
 
 @pytest.mark.parametrize("delegated", [False, True], ids=["portable", "xnnpack"])

@@ -22,7 +22,7 @@ from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_ord
 from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.dialect.templates import nodes_in, walk
 from compiler.edge.written_buffers import WRITTEN_ELSEWHERE
-from compiler.interface.external_weights import mark_for_folded
+from compiler.interface.external_weights import is_exchanged_by_name, mark_for_folded
 from compiler.memory.specs import raw_bytes
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
@@ -173,13 +173,13 @@ def _computed(draft: ProgramDraft, may: Callable[[Node], bool]) -> dict[Node, An
 def _constants(
     graph: torch.fx.Graph, signature: ExportGraphSignature, data: ExportedProgram | ProgramDraft
 ) -> dict[Node, torch.Tensor]:
-    """Return the values of weights and constants that no method writes."""
+    """Return the values of weights and constants that no method writes and no file exchanges."""
     values = constant_values(signature, {**data.constants, **data.state_dict})
     return {
         node: values[node.name]
         for node in graph.nodes
         if node.op == "placeholder" and node.name in values
-        if WRITTEN_ELSEWHERE not in node.meta
+        if WRITTEN_ELSEWHERE not in node.meta and not is_exchanged_by_name(node)
     }
 
 
