@@ -36,6 +36,17 @@ def generation(folder: Path) -> Iterable[Result]:
         yield _line(f"generation {way}, known sizes", again)
 
 
+def tokens(folder: Path) -> Iterable[Result]:
+    """A token of a Llama of eight layers, in float and in 8da4w, and with a cache of int8.
+
+    `tests.bench.token_child` has its sizes and configurations.
+    """
+    for way in ("float", "8da4w", "8da4w-int8"):
+        arguments = (str(folder / f"tokens-{way}.pte"), way)
+        found = ask_module("tests.bench.token_child", *arguments)
+        yield _line(f"token of a Llama of eight layers, {way}", found)
+
+
 def allowed(found: Mapping[str, Any]) -> float:
     """Return the seconds that our runtime may take for a program.
 
@@ -70,4 +81,4 @@ def _line(name: str, found: Mapping[str, Any]) -> Result:
     )
 
 
-ZOO_CASES = (zoo, generation)
+ZOO_CASES = (zoo, generation, tokens)
