@@ -1,4 +1,6 @@
-"""Decode of a Llama on both runtimes: python -m tests.bench.token_child FILE float|8da4w|8da4w-int8.
+"""Decode of a Llama on both runtimes: python -m tests.bench.token_child FILE WAY.
+
+WAY is float, 8da4w or 8da4w-int8.
 
 The same file in the same process, one thread, generation by generation in turns; of each position
 the least CPU time counts, since others share the machine and the cost of attention grows with it.
