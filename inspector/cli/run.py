@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.toolchains import add_toolchain, toolchain_python
+from inspector.files.run_calls import CALLS
 from inspector.jobs.executing import (
     DEBUG_LEVELS,
     MADE_INPUTS,
@@ -344,8 +345,20 @@ def _threads(count: int | None) -> str:
     return "" if count is None else f" on {plural(count, 'thread')}"
 
 
+def _named_files(files: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the files with their bytes, those of the calls of a sequence as one."""
+    calls = [one for one in files if one["path"].startswith(f"{CALLS}/")]
+    named = [f"{one['path']} ({one['bytes']:,} bytes)" for one in files if one not in calls[1:]]
+    if len(calls) > 1:
+        ends, size = (calls[0]["path"], calls[-1]["path"]), sum(one["bytes"] for one in calls)
+        named[files.index(calls[0])] = (
+            f"{' to '.join(ends)} ({plural(len(calls), 'file')}, {size:,} bytes)"
+        )
+    return named
+
+
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
-    files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
+    files = ", ".join(_named_files(report["files"]))
     times = report["run_ms"] or [report["first_run_ms"] or 0.0]
     if calls := report.get("calls"):
         times = [one["ms"] for one in calls]

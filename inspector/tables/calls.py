@@ -12,6 +12,7 @@ from inspector.files.run_report import REPORT, RunReport, is_sequence, run_repor
 from inspector.files.session import Session
 from inspector.tables.generation import (
     DECODE,
+    SpeedRow,
     calls_table,
     growth,
     later_calls,
@@ -111,11 +112,16 @@ def sequence_speed(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
             "calls": calls,
         }
         return speed_table(adapted, units)
-    rows = [("load", None, (report["load_ms"] + report["init_ms"]) * NS_PER_MS, None)]
-    rows += [("first call", 1, spent * NS_PER_MS, None)] if first else []
-    rows += spread_rows(calls, "calls")
-    if len(later_calls(calls)) > 1:
-        rows.append(("growth per call", None, growth(calls) * NS_PER_MS, None))
+    rows: list[SpeedRow] = [
+        ("load", None, (report["load_ms"] + report["init_ms"]) * NS_PER_MS, None)
+    ]
+    methods = methods_of(report)
+    if len(methods) == 1:
+        rows += _speed_rows(calls)
+    else:  # an encoder takes many times as long as a joiner: a median over both says nothing
+        for name in methods:
+            for what, count, spent, rate in _speed_rows(_of(report, name)):
+                rows.append((f"{name}: {what}", count, spent, rate))
     fields = (
         RowField("what"),
         RowField("calls", Quantity.PLAIN, missing=""),
@@ -123,6 +129,25 @@ def sequence_speed(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table
         RowField("calls/s", Quantity.PLAIN, missing=""),
     )
     return row_table(fields, rows, "times", units=units)
+
+
+def _of(report: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
+    """Return the calls of one of several methods, as if they were all."""
+    own = report.get("method", "")
+    calls = [one for one in report["calls"] if (one.get("method") or own) == method]
+    return sequence_calls({"calls": calls})
+
+
+def _speed_rows(calls: Sequence[Mapping[str, Any]]) -> list[SpeedRow]:
+    """Return the rows of the calls of a method: the first one, later ones, their growth."""
+    first = [one for one in calls if one["kind"] != DECODE]
+    rows: list[SpeedRow] = []
+    if first:
+        rows.append(("first call", len(first), sum(o["ms"] for o in first) * NS_PER_MS, None))
+    rows += spread_rows(calls, "calls")
+    if len(later_calls(calls)) > 1:
+        rows.append(("growth per call", None, growth(calls) * NS_PER_MS, None))
+    return rows
 
 
 def state_table(report: Mapping[str, Any], units: Units = AUTOMATIC) -> Table:

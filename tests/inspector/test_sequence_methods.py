@@ -17,7 +17,7 @@ from inspector.memory.plan import state_values
 from inspector.numerics.report import GapReport, RunGap
 from inspector.numerics.state_names import state_names
 from inspector.profile.timeline_runs import timeline_runs
-from inspector.tables.calls import memory_calls
+from inspector.tables.calls import memory_calls, sequence_speed
 from inspector.tables.selection import AUTOMATIC
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.test_sequence_run import plant
@@ -136,6 +136,29 @@ def test_tables_and_timeline_have_each_call_at_its_method(tmp_path: Path) -> Non
     times = run("table", "methods", str(folder / "model.pte"), str(out / "run.etdp")).out
     assert "drain" in times
     assert "fill" in times
+
+
+def test_times_and_files_of_several_methods_are_told_apart(tmp_path: Path) -> None:
+    home = part_folder(tmp_path, shares=True, names=True)
+    out = tmp_path / "run"
+    program, calls = str(home / "model.pte"), f"{home / 'data.py'}:calls"
+    found = run("run", program, "--sequence", calls, "-o", str(out), "--debug-level", "outputs")
+    assert found.code == 0, found.err
+    size = sum(path.stat().st_size for path in (out / "calls").iterdir())
+    last = len(ORDER) - 1
+    assert f"calls/00000.pt to calls/{last:05}.pt ({len(ORDER)} files, {size:,} bytes)" in found.out
+    assert f"calls/{last:05}.pt (" in found.out
+    assert found.out.count("calls/0") == 2
+    report = json.loads((out / "run.json").read_text())
+    times = sequence_speed(report)
+    what, counts, spent = ([*column.values] for column in times.columns[:3])
+    for method in ("fill", "drain"):
+        ms = [one["ms"] for one in report["calls"] if one["method"] == method]
+        first, later = what.index(f"{method}: first call"), what.index(f"{method}: later calls")
+        assert (counts[first], counts[later]) == (1, len(ms) - 1)
+        assert spent[first] == pytest.approx(ms[0] * 1e6)
+        assert spent[later] == pytest.approx(sum(ms[1:]) * 1e6)
+    assert "first call" not in what
 
 
 def test_an_error_of_one_method_is_found_at_its_call(tmp_path: Path) -> None:
