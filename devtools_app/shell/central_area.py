@@ -23,6 +23,8 @@ from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.tab_groups import tab_key
 from devtools_app.views.spec import ViewContext, ViewSpec
 
+_HALF = 10_000  # pixels, which the splitter scales down; of small sizes it makes the least ones
+
 
 class Lender(Protocol):
     """A panel whose view can be a tab as well."""
@@ -240,5 +242,5 @@ class Centre(QSplitter):
             self._second = ViewTabs(self._context, self._specs, "Views at the right")
             self._second.chosen.connect(self.split_chosen)
             self.addWidget(self._second)
-            self.setSizes([1, 1])
+            self.setSizes([_HALF, _HALF])
         return self._second

@@ -161,6 +161,19 @@ def test_sessions_have_room_in_every_group(window, qtbot) -> None:
     assert sessions.height() > before
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (1440, 900), (2560, 1440)])
+def test_two_views_side_by_side_have_half_of_the_middle_each(window, qtbot, size) -> None:
+    window.resize(*size)
+    window.show_view("graph")
+    qtbot.wait(50)
+    window.bound["split"].trigger()
+    qtbot.waitUntil(lambda: window.centre.count() == 2)
+    qtbot.wait(50)
+    left, right = window.centre.sizes()
+    assert abs(left - right) <= 1
+    assert left > 400
+
+
 @pytest.mark.qt_log_ignore("This plugin does not support")  # windows without a screen
 def test_panel_below_floats_and_does_not_fold_others(window, qtbot) -> None:
     window.below.toggle("operators")
