@@ -92,9 +92,12 @@ class RunStrip(Plot):
     def draw(self, chart: Chart) -> None:
         palette, font = self.theme.palette, self.theme.mono(FontSize.SMALL)
         low, high = self._range()
-        chart.set_margins(_SIDE, 2, _SIDE, 0)
-        chart.show_range((low, high), (-0.8, 0.8))
         places = ticks(low, high, _TICKS, Quantity.TIME, self._unit)
+        metrics = QFontMetrics(font)
+        widest = max((metrics.horizontalAdvance(tick.label) for tick in places), default=0)
+        side = max(_SIDE, widest // 2)  # a tick may be at the very edge
+        chart.set_margins(side, 2, side, 0)
+        chart.show_range((low, high), (-0.8, 0.8))
         chart.axis("bottom", [(tick.value, tick.label) for tick in places], font=font)
         chart.line((low, high), (0.0, 0.0), palette.line, width=1.0)
         chart.mark(palette.accent, x=self._mean)
