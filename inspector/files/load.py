@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from inspector.files.mapped import map_file, rest
@@ -32,6 +33,7 @@ _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
 _SUFFIX = ".debug"
+_MOST_FOLDERS, _NAMED = 100, 3  # looked into where a folder has no files itself, and named
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
@@ -62,7 +64,8 @@ def load_session(
     """
     names = expand(paths)
     if not names:
-        raise FormatError("at least one ExecuTorch file", "none", file=", ".join(map(str, paths)))
+        where = ", ".join(map(str, paths))
+        raise FormatError("at least one ExecuTorch file", _found_below(paths), file=where)
     files: list[LoadedFile] = []
     errors: dict[str, FormatError | OSError] = {}
     for index, path in enumerate(names):
@@ -88,6 +91,21 @@ def load_session(
     issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in failed)
     options = with_known_unit(files, options or SessionOptions())
     return named_after_device(Session(session_name(names), tuple(files), options, issues))
+
+
+def _found_below(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """Return "none", and the folders of a folder that have files, of which one can be opened."""
+    inner = (Path(one.path) for path in paths for one in os.scandir(path) if one.is_dir())
+    found = [f"'{one}'" for one in sorted(islice(inner, _MOST_FOLDERS)) if _has_files(one)]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"none, but some in {', '.join(found[:_NAMED])}{more}" if found else "none"
+
+
+def _has_files(folder: Path) -> bool:
+    try:
+        return bool(siblings(folder))
+    except OSError:  # one that may not be read
+        return False
 
 
 def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:

@@ -305,3 +305,19 @@ def test_trace_as_json_is_a_trace_like_its_binary_form(tmp_path: Path) -> None:
     ]
     answer = run("profile", tmp_path / "printed.txt")
     assert (answer.code, ", 1 µs mean of 1 run" in answer.out) == (0, True)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5])
+def test_folder_without_files_names_the_folders_that_have_some(tmp_path: Path, count: int) -> None:
+    (tmp_path / "empty").mkdir()
+    for number in range(count):
+        inner = tmp_path / f"net_{number}"
+        inner.mkdir()
+        shutil.copy(DATA / "corpus/v1.5.1/mm_portable/model.pte", inner)
+    with pytest.raises(FormatError) as caught:
+        load_session([tmp_path])
+    assert "at least one ExecuTorch file, found none" in str(caught.value)
+    named = [number for number in range(count) if f"net_{number}" in str(caught.value)]
+    assert len(named) == min(count, 3)
+    assert ("and 2 more" in str(caught.value)) == (count == 5)
+    assert "empty" not in str(caught.value)
