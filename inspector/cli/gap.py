@@ -300,6 +300,7 @@ def _lines(data: dict[str, Any], losses: Sequence[str] = (), call: str = "") -> 
         lines.append(
             f"first divergence: {call}{first['node']} ({first['operator']}, instruction"
             f" {first['instruction']}) is off by {own['max_abs']:.6g} by itself"
+            + (f": {first['note']}" if first["note"] else "")
         )
     elif cover["compared"]:
         lines.append("no node exceeds the tolerance by its own error")

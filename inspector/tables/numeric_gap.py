@@ -184,6 +184,7 @@ def summary(run: RunGap) -> str:
         size = own.largest if own is not None else 0.0
         off = "not finite" if size is None else f"off by {size:.4g} by itself"
         start = f"First divergence: {first.node or first.operator}, {off}"
+        start += f": {first.note}" if first.note else ""
     else:
         fine = "No node exceeds the tolerance by its own error"
         start = fine if compared else "Nothing was compared"

@@ -75,22 +75,33 @@ def _sum(before: tuple[str, ...], behind: tuple[str, ...], adding: str, *, besid
 @pytest.mark.parametrize("adding", ["aten::add", "aten::sub"])
 @pytest.mark.parametrize("behind", [(), MOVES[:1]])
 @pytest.mark.parametrize("before", [(), MOVES[:1], MOVES[1:3], MOVES])
+@pytest.mark.parametrize("shift", [0, 128, -128])
 def test_what_is_added_to_integers_may_be_in_their_steps(
-    before: tuple[str, ...], behind: tuple[str, ...], adding: str, rounds: bool
+    before: tuple[str, ...], behind: tuple[str, ...], adding: str, rounds: bool, shift: int
 ) -> None:
+    """Their zero point, which a compiler that has no signed integers shifts, is in it too."""
     torch.manual_seed(0)
     own = torch.randn(4, 6) * 0.2
     held = (own / STEP).round().clamp(-128, 127) * STEP if rounds else own
+    given, value = held / BESIDE + shift, _value("x")
     factors = _sum(before, behind, adding, beside=True).factors({"x": own})
-    assert factors.explain(_value("x"), held / BESIDE)
-    assert not factors.explain(_value("x"), held / BESIDE * 1.5)
-    assert not factors.explain(_value("x"), held * BESIDE)
-    assert not factors.explain(_value("x"), (held / BESIDE).flip(0))
-    assert (
-        not _sum(before, behind, adding, beside=False)
-        .factors({"x": own})
-        .explain(_value("x"), held / BESIDE)
-    )
+    assert factors.explain(value, given)
+    assert not factors.explain(value, given + 5)
+    assert not factors.explain(value, given + 8 * own.sign())
+    plain = _sum(before, behind, adding, beside=False).factors({"x": own})
+    assert not plain.explain(value, given)
+
+
+@pytest.mark.parametrize("wrong", [1.5, 1 / BESIDE**2, -1.0])
+@pytest.mark.parametrize("operator", ["aten::add", "aten::mul"])
+def test_no_other_factor_is_one_of_integers_beside(operator: str, wrong: float) -> None:
+    torch.manual_seed(0)
+    own = torch.randn(4, 6) * 0.2
+    factor = BESIDE if operator == "aten::mul" else 1 / BESIDE
+    factors = _sum((), MOVES[:1], operator, beside=True).factors({"x": own})
+    assert factors.explain(_value("x"), own * factor)
+    assert not factors.explain(_value("x"), own * factor * wrong)
+    assert not factors.explain(_value("x"), (own * factor).flip(0))
 
 
 @pytest.mark.parametrize("shift", [0, 128, -128])

@@ -55,7 +55,6 @@ def test_sums_before_their_rounding_are_not_compared(
     ("found", "recorded", "facts"),
     [
         (torch.int8, torch.int8, {}),
-        (torch.int8, torch.uint8, {}),
         (torch.int16, torch.int8, {}),  # of a signed value that was shifted
         (torch.int32, torch.int64, {}),  # an index
         (torch.int32, torch.float32, {}),
@@ -73,3 +72,15 @@ def test_other_values_are_compared(
     value, why = _compared(monkeypatch, SUMS.to(found), SUMS.to(recorded), **facts)
     assert torch.equal(value, SUMS.to(found))
     assert why == ""
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "uint8"), ("uint8", "int8")])
+@pytest.mark.parametrize("quantized", [True, False])
+def test_integers_of_the_other_sign_are_compared_in_that_of_the_record(
+    dtypes: tuple[str, str], quantized: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, recorded = (torch.zeros(2, dtype=getattr(torch, name)) for name in dtypes)
+    value, _ = _compared(monkeypatch, found, recorded, quantized=quantized)
+    expected = recorded + (128 if dtypes[1] == "uint8" else -128) if quantized else found
+    assert value.dtype == expected.dtype
+    assert torch.equal(value, expected)

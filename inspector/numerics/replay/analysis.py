@@ -22,7 +22,7 @@ from inspector.numerics.inside import held_dtypes, inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
-from inspector.numerics.replay.folded_factors import explained
+from inspector.numerics.replay.folded_factors import explained, recorded_values
 from inspector.numerics.replay.inputs import (
     Inputs,
     call_inputs,
@@ -33,6 +33,7 @@ from inspector.numerics.replay.inputs import (
 from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.moved_values import without_moved
 from inspector.numerics.replay.other_inputs import with_other_inputs
+from inspector.numerics.replay.payload_causes import with_causes
 from inspector.numerics.replay.references import MappedReference, reference_graph
 from inspector.numerics.replay.states import MethodStates
 from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, RunGap
@@ -270,6 +271,10 @@ class _Analysis:
             self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
             rows = found.rows("")
+        if log.join.graph is not None and not reference.is_float:
+            graph = log.join.graph
+            recorded = partial(recorded_values, graph, reference, inputs.values, before)
+            rows = with_causes(self._session, method, rows, log.inside, (graph, recorded))
         if not inputs.certain and not reference.is_float:  # whose errors are no other inputs
             rows, more = with_other_inputs(rows, log.join, inputs)
             notes += more

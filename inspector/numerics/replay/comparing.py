@@ -16,7 +16,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
 from inspector.numerics.replay.layouts import in_layouts
 from inspector.numerics.replay.measuring import Kept, Measuring, OutputValues, agrees
-from inspector.numerics.replay.quanta import Quanta, not_rounded
+from inspector.numerics.replay.quanta import Quanta, in_sign, not_rounded
 from inspector.numerics.replay.references import MappedReference
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, InstructionOutput, LoggedRun
@@ -252,7 +252,7 @@ class GapComparison:
         if each.arbitrary:
             self._why[each.key] = ARBITRARY
             return _in_dtype(found, next(side for side in sides if side is not UNKNOWN)), True
-        return self._compare(each, sides, found)
+        return self._compare(each, sides, in_sign(found, sides) if each.quantized else found)
 
     def _compare(self, each: _Wanted, pair: Sides, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
         known = [side for side in pair if side is not UNKNOWN]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, cast
 
@@ -16,7 +16,8 @@ from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import UNKNOWN, Sides
 
-_SCALING = ("aten::mul", "aten::div")
+_PRODUCT = "aten::mul"
+_SCALING = (_PRODUCT, "aten::div")
 _SHIFTING = ("aten::add", "aten::sub")
 _NORMS = ("aten::_native_batch_norm_legit_no_training", "aten::native_batch_norm")
 _QUANTIZES = "quantized_decomposed::quantize"
@@ -59,7 +60,10 @@ def explained(
     assert graph is not None
     targets = [(one, one.target.value) for one in doubted if one.target is not None]
     factors = FoldedFactors(
-        graph, _recorded(graph, reference, inputs, state, [value for _, value in targets])
+        graph,
+        recorded_values(
+            graph, reference, inputs, state, _deciding(graph, [value for _, value in targets])
+        ),
     )
     found: set[tuple[int, int]] = set()
     for one, value in targets:
@@ -69,14 +73,8 @@ def explained(
     return found
 
 
-def _recorded(
-    graph: FlatGraph,
-    reference: MappedReference,
-    inputs: Sequence[Any],
-    state: Mapping[str, Sides],
-    values: Sequence[Value],
-) -> dict[Value, Any]:
-    """Return the recorded values that decide on some: these, their readers and the factors."""
+def _deciding(graph: FlatGraph, values: Sequence[Value]) -> set[Value]:
+    """Return the values that decide on some: these, their readers and the factors."""
     wanted = {
         *values,
         *(out for one in values for user in graph.users.get(one, ()) for out in user.writes),
@@ -84,6 +82,25 @@ def _recorded(
     for node in graph.nodes:
         if node.operator in (*_SCALING, *_LOOKUPS):
             wanted.update((*node.reads[:1], *node.writes[:1]))
+    return wanted
+
+
+def recorded_values(
+    graph: FlatGraph,
+    reference: MappedReference,
+    inputs: Sequence[Any],
+    state: Mapping[str, Sides],
+    wanted: Collection[Value],
+) -> dict[Value, Any]:
+    """Return values of a program that is run once more.
+
+    Args:
+        graph: recorded graph
+        reference: program that is run
+        inputs: of the run
+        state: buffers before it
+        wanted: values
+    """
     places: dict[tuple[Scope, str], list[tuple[Value, int]]] = {}
     for value in wanted:
         maker = graph.producers.get(value)
@@ -148,7 +165,9 @@ class FoldedFactors:
         makers = self._makers(value)
         if makers and makers[0].operator.startswith(_QUANTIZES):
             yield from (own + _SIGN, own - _SIGN)
-        for step, zero in self._roundings(value):
+        pairs = [*self._roundings(value)]
+        pairs += [(step, -zero) for step, zero in self._integers_beside(value, *_SHIFTING)]
+        for step, zero in pairs:
             yield from (own / step + zero + shift for shift in (0, _SIGN, -_SIGN))
         for user in self._graph.users.get(value, ()):
             result = _real(self._recorded.get(user.writes[0])) if user.writes else None
@@ -165,29 +184,30 @@ class FoldedFactors:
         """Yield step and zero point of each rounding of a value, also behind moves of it."""
         for user, _ in self._behind_moves(value):
             if user.operator.startswith(_QUANTIZES):
-                step, zero = (_number(user, name) for name in ("scale", "zero_point"))
+                step, zero = _steps(user)
                 if step and zero is not None:
                     yield step, zero
 
-    def _steps_beside(self, value: Value) -> Iterator[float]:
-        """Yield the steps of integers that a value is added to, once it is rounded itself.
+    def _integers_beside(self, value: Value, *operators: str) -> Iterator[tuple[float, float]]:
+        """Yield step and zero point of the integers that a value is combined with.
 
-        The sum is then computed in these steps, which are multiplied behind it.
+        It may be rounded itself before. A sum with them is computed in their steps, which are
+        multiplied behind it; a product with them has their steps in its other factor.
         """
         for user, at in self._behind_moves(value, through=_ROUNDING):
-            if user.operator in _SHIFTING:
-                for other in user.reads:
-                    step = self._step_of(other) if other != at else None
-                    if step:
-                        yield step
+            for other in user.reads if user.operator in operators else ():
+                maker = self._rounding_of(other) if other != at else None
+                step, zero = _steps(maker) if maker is not None else (None, None)
+                if step and zero is not None:
+                    yield step, zero
 
-    def _step_of(self, value: Value) -> float | None:
-        """Return the step of a value that moves of integers gave, None for any other."""
+    def _rounding_of(self, value: Value) -> FlatNode | None:
+        """Return the node whose real values of integers a value has, perhaps moved."""
         makers = self._makers(value)
         while makers and (is_transparent(makers[0]) or makers[0].operator in _MOVES):
             makers = self._makers(makers[0].reads[0])
         is_real = bool(makers) and makers[0].operator.startswith(_ROUNDING[1])
-        return _number(makers[0], "scale") if is_real else None
+        return makers[0] if is_real else None
 
     def _behind_moves(
         self, value: Value, through: tuple[str, ...] = ()
@@ -217,7 +237,7 @@ class FoldedFactors:
 
     def _factors(self, value: Value, own: Any) -> Iterator[float]:  # noqa: ANN401
         """Yield the factors that the value may have been given."""
-        yield from (1 / step for step in self._steps_beside(value))
+        yield from (step for step, _ in self._integers_beside(value, _PRODUCT))
         after, before = self._scales(value)
         for given, is_before in ((after, False), (before, True)):
             for count in range(1, _TOGETHER + 1):
@@ -295,6 +315,11 @@ def _copy(value: Any) -> Any:  # noqa: ANN401 - a tensor or a scalar
 
 def _keeps_factors(node: FlatNode) -> bool:
     return is_transparent(node) or node.operator in (*_MOVES, *_PRODUCTS)
+
+
+def _steps(node: FlatNode) -> tuple[float | None, float | None]:
+    """Return step and zero point of a rounding, None where a tensor has them."""
+    return _number(node, "scale"), _number(node, "zero_point")
 
 
 def _number(node: FlatNode, name: str) -> float | None:

@@ -7,12 +7,14 @@ from typing import Any
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value
 from inspector.numerics.join_facts import JoinTarget
+from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN, Sides
 
 Place = tuple[Scope, str, int]  # nested graph, node, output
 # What a runtime's kernel chooses where all values are 0; ATen chooses `eps`. Both are right.
 _OF_ZEROS = 0.1
 _ROUNDED = ("torch.int8", "torch.uint8", "torch.int16")
+_SIGNS, _SIGN = {"torch.int8", "torch.uint8"}, 128
 _SUMS = ("torch.int32", "torch.int64")
 _EPS = 2**-23  # of operators without the argument: that of float32
 
@@ -97,6 +99,17 @@ def not_rounded(found: Any, sides: Sides) -> bool:  # noqa: ANN401 - a tensor
     """
     dtype = next(side.dtype for side in sides if side is not UNKNOWN)
     return str(dtype) in _ROUNDED and str(found.dtype) in _SUMS
+
+
+def in_sign(found: Any, sides: Sides) -> Any:  # noqa: ANN401 - tensors
+    """Return integers of 8 bits with the sign of the recorded ones; other tensors as they are.
+
+    A vendor's compiler has unsigned integers where the program has signed ones, lowest for lowest.
+    """
+    dtype = next(side.dtype for side in sides if side is not UNKNOWN)
+    if {str(dtype), str(found.dtype)} != _SIGNS:
+        return found
+    return (found.view(load_torch().uint8) ^ _SIGN).view(dtype)
 
 
 def _rounds(node: FlatNode, target: JoinTarget) -> bool:

@@ -6,11 +6,13 @@ and names a port ``node:0`` after the node whose value it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from schema.payloads.openvino.graph import value_name
 from schema.payloads.openvino.ir import Layer, Port
 
+_ROUNDS = re.compile(r"/quantized_decomposed\.quantize_per_tensor\.[a-z]+/FakeQuantize$")
 _GETITEM = "getitem"  # an output of a node with several
 _PASSIVE = ("Const", "Parameter", "Result")
 
@@ -66,6 +68,8 @@ def _of_layer(layer: Layer, own: tuple[str, ...], ports: Collection[str]) -> tup
     nodes = _computed(ported) if len(layer.outputs) == 1 else ()
     if not nodes and ported and owner and len(_computed(ported)) < len(layer.outputs):
         return (owner,)  # an output of several
+    if not nodes and len(layer.outputs) == 1 and _ROUNDS.search(layer.name):
+        return (owner,)  # in integers, or real again
     if not nodes and not owner and len(own) == 1 and own[0] not in ports:
         return own
     return nodes

@@ -406,6 +406,22 @@ class Several(nn.Module):
         return value * torch.sigmoid(gate), down, cut
 
 
+class Integers(nn.Module):
+    """What NNCF and OpenVINO do to integers: weights, a norm of them and a sum in their steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, stride=2, padding=1, bias=False)
+        self.groups = nn.GroupNorm(3, 6, eps=1e-2)
+        self.norm = nn.LayerNorm(8)
+        self.up, self.down = nn.Linear(6, 10), nn.Linear(10, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        words = x[:, 0]
+        mixed = self.down(F.gelu(self.up(self.norm(words).mT))).mT
+        return F.hardtanh(self.conv(x)), F.silu(self.groups(x.repeat(1, 2, 1, 1))), words + mixed
+
+
 _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "m1": (M1, (1, 3, 8, 8)),
     "conv": (ConvNet, (1, 3, 16, 16)),
@@ -429,6 +445,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "heads": (Heads, (4, 6)),
     "moved": (Moved, (1, 3, 3, 3)),
     "several": (Several, (4, 6)),
+    "integers": (Integers, (1, 3, 6, 8)),
 }
 """Networks of one input, and its shape."""
 

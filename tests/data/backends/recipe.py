@@ -29,6 +29,7 @@ _RECORDED = (
     "copies",
     "moved",
     "several",
+    "integers",
     "heads",
 )
 HERE = Path(__file__).resolve().parent
