@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -32,7 +32,8 @@ _COMMUTATIVE = frozenset(
         *("LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL"),
     )
 )
-_MOVES = frozenset(("RESHAPE", "TRANSPOSE"))
+_RESHAPE, _INPUT = "RESHAPE", "input "
+_MOVES = frozenset((_RESHAPE, "TRANSPOSE"))
 _NODE, _OUTPUTS = 1, 5  # arguments of NodeVisitor._serialize_operator
 _STRUCTURAL = ("axis", "dilation", "kernel", "out_pad", "pad", "perms", "stride")
 
@@ -141,21 +142,43 @@ def handles_of_copy(own: Mapping[str, tuple[int, ...]], graph: Payload, copy: Pa
         graph: as it was written
         copy: what a converter made of it
     """
-    written, made = _structure(graph), _structure(copy)
+    written, made = _structure(graph, {}), _structure(copy, {})
     by_structure: dict[str, set[int]] = {}
     for name, one in written.items():
         by_structure.setdefault(one.whole, set()).update(own.get(name, ()))
-    known = {one.whole for one in made.values()}
-    left = [one.alone for one in made.values() if one.whole not in by_structure]
-    alone = _unique(
-        {name: one.alone for name, one in written.items() if one.whole not in known}, left
-    )
+    anchors: dict[str, str] = {}
+    while more := _anchored(written, made):  # what is behind a known operator is known again
+        anchors |= more
+        made = _structure(copy, anchors)
     found: Handles = {}
     for name, one in made.items():
-        handles = by_structure.get(one.whole) or own.get(alone.get(one.alone, ""), ())
+        handles = by_structure.get(one.whole)
         if handles:
             found[name] = tuple(sorted(handles))
     return found
+
+
+def _anchored(written: Mapping[str, _Digests], made: Mapping[str, _Digests]) -> dict[str, str]:
+    """Return name of an operator of a copy -> the computation that it alone can be.
+
+    That is the only one of its kind, shape and constants, on the same operands as far as both
+    sides have these; if there is none, on any operands.
+    """
+    both = {one.whole for one in written.values()} & {one.whole for one in made.values()}
+    for with_operands in (True, False):
+        theirs, own = (
+            {
+                name: one.with_operands(both) if with_operands else one.alone
+                for name, one in side.items()
+                if one.whole not in both
+            }
+            for side in (written, made)
+        )
+        only = _unique(theirs, [*own.values()])
+        found = {name: written[only[key]].whole for name, key in own.items() if key in only}
+        if found:
+            return found
+    return {}
 
 
 def _unique(names: Mapping[str, str], others: Sequence[str]) -> dict[str, str]:
@@ -171,19 +194,37 @@ class _Digests:
     Attributes:
         whole: with all that its operands are computed from
         alone: its kind, attributes, constants and shape
+        read: what it is computed from, without constants
+        in_any_order: whether these may be exchanged
     """
 
     whole: str
     alone: str
+    read: tuple[str, ...]
+    in_any_order: bool
+
+    def with_operands(self, known: Collection[str]) -> str:
+        """Return what it is alone, with those operands that are known computations or inputs."""
+        operands = [
+            one if one.startswith(_INPUT) or one.rpartition(" ")[0] in known else ""
+            for one in self.read
+        ]
+        return _digest(self.alone, sorted(operands) if self.in_any_order else operands)
 
 
-def _structure(payload: Payload) -> dict[str, _Digests]:
-    """Return digests of the computation of each node, by its name."""
+def _structure(payload: Payload, anchors: Mapping[str, str]) -> dict[str, _Digests]:
+    """Return digests of the computation of each node, by its name.
+
+    Args:
+        payload: with the nodes
+        anchors: name of a node -> digest of the computation that it is known to be
+    """
     graph = payload.graph
     if graph is None:
         return {}
     data = {one.name: one.data for one in payload.constants if one.data is not None}
-    values = {name: f"input {place}" for place, name in enumerate(graph.inputs)}
+    values = {name: f"{_INPUT}{place}" for place, name in enumerate(graph.inputs)}
+    plain: dict[str, str] = {}  # value of a reshape -> what it reshapes
     found: dict[str, _Digests] = {}
     for node in graph.calls():
         operands = [
@@ -194,12 +235,19 @@ def _structure(payload: Payload) -> dict[str, _Digests]:
             operands.sort()
         facts = _facts(node)
         shapes = [_shape(graph.values[name]) for name in node.outputs]
+        read = [values.get(name, "") for name in node.inputs]
         constants = [constant for _, constant in operands]
-        one = _Digests(
-            _digest(node.target, facts, operands), _digest(node.target, facts, shapes, constants)
+        whole = _digest(node.target, facts, operands)
+        if node.target == _RESHAPE and read[0]:  # converters join those that follow each other
+            root = plain.get(node.inputs[0], read[0])
+            whole, constants = _digest(node.target, shapes, root), []
+            plain |= dict.fromkeys(node.outputs, root)
+        whole = anchors.get(node.name, whole)
+        alone = _digest(node.target, facts, shapes, constants)
+        found[node.name] = _Digests(
+            whole, alone, tuple(one for one in read if one), node.target in _COMMUTATIVE
         )
-        found[node.name] = one
-        values.update((name, f"{one.whole} {place}") for place, name in enumerate(node.outputs))
+        values.update((name, f"{whole} {place}") for place, name in enumerate(node.outputs))
     return found
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from compiler.backends.tosa_handles import WrittenTosa, handles_of_copy, handles_of_moved
 from schema import payloads
-from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
 from schema.payloads.nested import nested_calls
 from schema.program import decode
@@ -97,3 +99,76 @@ def test_what_moves_elements_has_the_handle_of_the_value_that_it_moves(
         for text in (given, wanted)
     )
     assert handles_of_moved(own, graph) == expected
+
+
+def _payload_of(calls: Sequence[tuple[str, str, str, tuple[int, ...]]], prefix: str) -> Payload:
+    """Return a payload of calls: kind, result, what it reads, sizes; names begin with a prefix."""
+    nodes = tuple(
+        GraphNode(
+            f"{prefix}{result}",
+            NodeKind.CALL,
+            kind,
+            tuple(Argument("", (f"{prefix}{name}",)) for name in read.split()),
+            (f"{prefix}{result}",),
+        )
+        for kind, result, read, _ in calls
+    )
+    values = {
+        f"{prefix}{name}": GraphValue(f"{prefix}{name}", TensorMeta(6, sizes))
+        for name, sizes in (("x", (4, 6)), *((result, sizes) for _, result, _, sizes in calls))
+    }
+    graph = Graph("main", nodes, values, (f"{prefix}x",), (f"{prefix}{calls[-1][1]}",))
+    return Payload("TOSABackend", "TOSA", 0, graph)
+
+
+_BEGIN = [("EXP", "e", "x", (4, 6)), ("ADD", "s", "e x", (4, 6))]
+_END = [
+    ("MUL", "m", "t x", (4, 6)),
+    ("EXP", "f", "m", (4, 6)),
+    ("ADD", "r", "f m", (4, 6)),
+    ("ADD", "w", "r x", (4, 6)),
+    ("EXP", "z", "w", (4, 6)),
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "made", "without"),
+    [
+        ("EXP:t:s:4,6", "EXP:t:s:4,6", ""),
+        # reshapes that follow each other become one
+        ("RESHAPE:a:s:24 RESHAPE:b:a:3,8 RESHAPE:t:b:4,6", "RESHAPE:t:s:4,6", ""),
+        ("RESHAPE:a:s:24 RESHAPE:b:a:3,8 TANH:t:b:4,6", "RESHAPE:b:s:3,8 TANH:t:b:4,6", ""),
+        # another operator: what is behind it is found by kind and operands
+        ("TANH:t:s:4,6", "TABLE:t:s:4,6", "t"),
+        ("TANH:a:s:4,6 TANH:t:a:4,6", "TABLE:t:s:4,6", "t"),
+        ("TANH:t:s:4,6", "TABLE:a:s:4,6 RESCALE:t:a:4,6", "a t"),
+    ],
+)
+def test_what_is_behind_a_simplification_is_known_again(
+    written: str, made: str, without: str
+) -> None:
+    def calls(text: str) -> list[tuple[str, str, str, tuple[int, ...]]]:
+        parts = [one.split(":") for one in text.split()]
+        middle = [
+            (kind, name, read, tuple(map(int, sizes.split(","))))
+            for kind, name, read, sizes in parts
+        ]
+        return [*_BEGIN, *middle, *_END]
+
+    theirs, own = _payload_of(calls(written), ""), _payload_of(calls(made), "c_")
+    assert theirs.graph is not None
+    handles = {node.name: (place,) for place, node in enumerate(theirs.graph.nodes)}
+    found = handles_of_copy(handles, theirs, own)
+    names = [name for _, name, _, _ in calls(made) if name not in without.split()]
+    assert found == {f"c_{name}": handles[name] for name in names}
+
+
+def test_operators_that_may_be_two_have_no_handle() -> None:
+    """Two sums of the same shape behind what the converter has replaced by something else."""
+    both = [("ADD", "a", "t x", (4, 6)), ("ADD", "b", "u x", (4, 6)), ("MUL", "c", "a b", (4, 6))]
+    before = [("TANH", "t", "x", (4, 6)), ("SIGMOID", "u", "x", (4, 6))]
+    after = [("TABLE", "t", "x", (4, 6)), ("TABLE", "u", "x", (4, 6))]
+    theirs, own = _payload_of([*before, *both], ""), _payload_of([*after, *both], "c_")
+    assert theirs.graph is not None
+    handles = {node.name: (place,) for place, node in enumerate(theirs.graph.nodes)}
+    assert handles_of_copy(handles, theirs, own) == {"c_c": handles["c"]}

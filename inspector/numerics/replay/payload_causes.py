@@ -1,4 +1,4 @@
-"""What a payload holds beside its record, told of the layers whose values differ.
+"""What a payload holds beside its record, for the layers whose values differ.
 
 Only where both are there to be compared: stored weights beside those that the record quantizes, and
 an epsilon beside the integers that it is added to.
