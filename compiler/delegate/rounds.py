@@ -9,7 +9,9 @@ from typing import Any
 from torch.export import ExportedProgram
 
 from compiler.delegate.to_backend import DryRun, Tagged
+from compiler.edge.decompositions import PACKAGE_DECOMPOSES
 from compiler.partition.preserved_ops import PreservedOps, preserved_nodes, preserved_ops_of
+from compiler.partition.run_partitioner import is_of_package
 from compiler.partition.tags import PartitionError, tag_of
 
 Partitioners = Mapping[str, Sequence[Any]]
@@ -87,6 +89,33 @@ def before_decomposition(program: ExportedProgram, partitioners: Sequence[Any]) 
 Lower = Callable[[PreservedOps], ExportedProgram]
 
 
+def _take_apart(preserved: PreservedOps, partitioners: Sequence[Any], lower: Lower) -> None:
+    """Let vendors have the parts of operators that the package decomposes.
+
+    An operator whose result no vendor takes stays one kernel.
+    """
+    whole = [
+        node
+        for node in preserved_nodes(lower(preserved), PACKAGE_DECOMPOSES)
+        if node.target.op not in preserved.ops  # pyright: ignore - an edge operator
+    ]
+    preserved.in_parts = {name for node in whole if (name := _exported_name(node))}
+    if not preserved.in_parts:
+        return
+    edge = lower(preserved)
+    last = DryRun(edge).rounds(partitioners)[-1]
+    left = {node.name for node in last.program.graph.nodes if tag_of(node) not in last.tags}
+    results = {
+        _exported_name(node): node.name for node in edge.graph.nodes
+    }  # the last part of each
+    preserved.in_parts = {name for name in preserved.in_parts if results.get(name, "") not in left}
+
+
+def _exported_name(node: Any) -> str:  # noqa: ANN401
+    source = node.meta.get("from_node") or ()
+    return source[0].name if source else ""
+
+
 @dataclass(frozen=True)
 class LoweredWithPreservedOps:
     """An edge program in which a partitioner takes every preserved operator.
@@ -119,6 +148,8 @@ def lowered_with_preserved_ops(
     Raises: PartitionError if it does not converge
     """
     preserved = preserved_ops_of(partitioners, program)
+    if any(map(is_of_package, partitioners)):
+        _take_apart(preserved, partitioners, lower)
     names = ", ".join(request.partitioner for request in preserved.requests)
     for _ in range(_ROUNDS):
         preserved.answered.clear()

@@ -43,6 +43,9 @@ class _RecordedPolicy:
     inside: list[tuple[Any, Any, Any, bool]] = field(
         default_factory=list[tuple[Any, Any, Any, bool]]
     )
+    parts: list[tuple[torch.fx.Node, bool]] = field(
+        default_factory=list[tuple[torch.fx.Node, bool]]
+    )
 
     def kind(self, node: torch.fx.Node, op: Any) -> str:  # noqa: ANN401
         answer = self.keeps.kind(node, op)
@@ -54,11 +57,20 @@ class _RecordedPolicy:
         self.inside.append((op, args, kwargs, answer))
         return answer
 
+    def as_package(self, node: torch.fx.Node) -> bool:
+        answer = self.keeps.as_package(node)
+        self.parts.append((node, answer))
+        return answer
+
     def has_same_answers(self, keeps: PreservationPolicy) -> bool:
         """Return whether another decider gives the same answers."""
-        return all(keeps.kind(node, op) == known for node, op, known in self.kinds) and all(
-            keeps.preserves_inside(op, args, kwargs) == known
-            for op, args, kwargs, known in self.inside
+        return (
+            all(keeps.kind(node, op) == known for node, op, known in self.kinds)
+            and all(keeps.as_package(node) == known for node, known in self.parts)
+            and all(
+                keeps.preserves_inside(op, args, kwargs) == known
+                for op, args, kwargs, known in self.inside
+            )
         )
 
 

@@ -39,12 +39,19 @@ def torchs_rule(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload 
     return _default_table().get(op)
 
 
-def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
-    """Return the decomposition of an operator, None for one that is not decomposed."""
+def decomposition_of(op: Any, *, as_package: bool = False) -> Rule | None:  # noqa: ANN401
+    """Return the decomposition of an operator, None for one that is not decomposed.
+
+    Args:
+        op: an operator overload of torch
+        as_package: decompose those too that have kernels and that the package decomposes
+    """
     own = _OWN_RULES.get(op) or outside_core.RULES.get(op)
     if own is not None:
         return own
-    if torch.Tag.core in op.tags:  # the table contains some core operators too
+    if torch.Tag.core in op.tags and not (
+        as_package and op in PACKAGE_DECOMPOSES
+    ):  # the table contains some core operators too
         return None
     listed = _listed().get(op)
     if listed is not None:
@@ -94,6 +101,19 @@ def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
     if isinstance(other, float) or not whole or x.dtype in (torch.bool, torch.uint8):
         return NotImplemented
     return x - aten.div.Tensor_mode(x, other, rounding_mode="floor") * other
+
+
+PACKAGE_DECOMPOSES = frozenset(
+    (
+        aten.reflection_pad1d.default,
+        aten.reflection_pad2d.default,
+        aten.reflection_pad3d.default,
+        aten.replication_pad2d.default,
+        aten.replication_pad3d.default,
+        aten.select_scatter.default,
+    )
+)
+"""Operators that are one kernel here, and that vendors know in parts only."""
 
 
 # native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.

@@ -52,11 +52,13 @@ class Recorder(DispatchMode):
         *,
         skip_dim_order: bool,
         keeps: Callable[[Any, Any, Any], bool] | None = None,
+        as_package: bool = False,
     ) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType] - torch types none
         self.steps: list[TemplateStep] = []
         self._preserved = preserved
         self._keeps = keeps
+        self._as_package = as_package
         self._skip_dim_order = skip_dim_order
         # keeps the tensors alive, so that ids are not reused
         self._known: dict[int, tuple[Any, Any]] = {}
@@ -97,7 +99,8 @@ class Recorder(DispatchMode):
 
     def call(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         """Run one operator, fully decomposed, and return its fake result."""
-        rule = None if self._stays(op, args, kwargs) else decomposition_of(op)
+        stays = self._stays(op, args, kwargs)
+        rule = None if stays else decomposition_of(op, as_package=self._as_package)
         if rule is not None:
             with self._seeing_composites(), self:
                 result = rule(*args, **kwargs)

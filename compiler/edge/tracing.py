@@ -27,6 +27,10 @@ class PreservationPolicy(Protocol):
         """Return whether an operator inside the decomposition of another one is preserved."""
         ...
 
+    def as_package(self, node: torch.fx.Node) -> bool:
+        """Return whether a node is decomposed as far as the package does it."""
+        ...
+
 
 class Templates:
     """The templates of one program."""
@@ -61,10 +65,11 @@ class Templates:
             node: of the given graph, which may be preserved
         """
         kind = "" if self._keeps is None or node is None else self._keeps.kind(node, op)
-        key = metadata_key(op, args, kwargs), kind
+        as_package = self._keeps is not None and node is not None and self._keeps.as_package(node)
+        key = metadata_key(op, args, kwargs), kind, as_package
         template = self._kept.get(key)
         if template is None:
-            template = self._kept[key] = self._trace(op, args, kwargs, kind)
+            template = self._kept[key] = self._trace(op, args, kwargs, (kind, as_package))
         return template
 
     def _keeps_of(self, op: Any, kind: str) -> Any:  # noqa: ANN401
@@ -79,9 +84,12 @@ class Templates:
 
         return stays
 
-    def _trace(self, op: Any, args: Any, kwargs: dict[str, Any], kind: str) -> Template:  # noqa: ANN401
+    def _trace(self, op: Any, args: Any, kwargs: dict[str, Any], how: tuple[str, bool]) -> Template:  # noqa: ANN401
         recorder = Recorder(
-            self._preserved, skip_dim_order=self._skip_dim_order, keeps=self._keeps_of(op, kind)
+            self._preserved,
+            skip_dim_order=self._skip_dim_order,
+            keeps=self._keeps_of(op, how[0]),
+            as_package=how[1],
         )
         count = 0
         seen: set[int] = set()

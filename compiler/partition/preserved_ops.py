@@ -46,11 +46,17 @@ class PreservedOps:
         refused: names of exported nodes that are decomposed nevertheless: no partitioner took them
         answered: exported nodes of requested operators, and why they are decomposed; None if
             preserved
+        in_parts: names of exported nodes that are decomposed as far as the package does it
     """
 
     requests: tuple[OpsToPreserve, ...] = ()
     refused: dict[str, str] = field(default_factory=dict[str, str])
     answered: dict[Node, str | None] = field(default_factory=dict[Node, "str | None"])
+    in_parts: set[str] = field(default_factory=set[str])
+
+    def as_package(self, node: Node) -> bool:
+        """Return whether a node is decomposed as far as the package does it."""
+        return node.name in self.in_parts
 
     @property
     def ops(self) -> frozenset[Any]:

@@ -29,6 +29,12 @@ from schema.etrecord.parts.verdicts import NodeOutcome
 _LOGGER = logging.getLogger("compiler.partition")
 
 
+def is_of_package(partitioner: Any) -> bool:  # noqa: ANN401
+    """Return whether a partitioner is one of the package's, also under rules or elsewhere."""
+    inner = getattr(partitioner, "inner", partitioner)
+    return is_foreign(inner) or bool(getattr(inner, "is_of_package", False))
+
+
 def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  # noqa: ANN401
     """Return the validated result of a partitioner for a program.
 

@@ -168,6 +168,8 @@ class PartitionerElsewhere(Partitioner):
         spec: its backend and settings, None where only tags have them
     """
 
+    is_of_package = True
+
     def __init__(self, python: str, number: int, name: str, spec: _Spec | None = None) -> None:
         super().__init__()
         self.verdict_name = name

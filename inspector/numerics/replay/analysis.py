@@ -6,7 +6,7 @@ values of the run. The two distances separate an instruction's own error from it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from inspector.numerics.replay.other_inputs import with_other_inputs
 from inspector.numerics.replay.payload_causes import with_causes
 from inspector.numerics.replay.references import MappedReference, reference_graph
 from inspector.numerics.replay.states import MethodStates
-from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, RunGap
+from inspector.numerics.report import EDGE, EXPORTED, FLOAT, GapReport, Row, RunGap
 from inspector.numerics.tensors import buffer_of_block, logged_blocks
 from inspector.numerics.traced import instruction_outputs, logged_run
 from inspector.rebuild.serde_rewrite import RebuildError
@@ -271,10 +271,7 @@ class _Analysis:
             self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
             rows = found.rows("")
-        if log.join.graph is not None and not reference.is_float:
-            graph = log.join.graph
-            recorded = partial(recorded_values, graph, reference, inputs.values, before)
-            rows = with_causes(self._session, method, rows, log.inside, (graph, recorded))
+        rows = self._with_causes(log, rows, reference, inputs, before)
         if not inputs.certain and not reference.is_float:  # whose errors are no other inputs
             rows, more = with_other_inputs(rows, log.join, inputs)
             notes += more
@@ -292,6 +289,21 @@ class _Analysis:
             reference.is_float,
             call,
         )
+
+    def _with_causes(
+        self,
+        log: RunLog,
+        rows: tuple[Row, ...],
+        reference: MappedReference,
+        inputs: Inputs,
+        state: Mapping[str, Sides],
+    ) -> tuple[Row, ...]:
+        """Return rows with what payload and record show of those that differ."""
+        graph = log.join.graph
+        if graph is None or reference.is_float:
+            return rows
+        recorded = partial(recorded_values, graph, reference, inputs.values, state)
+        return with_causes(self._session, log.method, rows, log.inside, (graph, recorded))
 
     def _kept_state(self, reference: MappedReference, method: str) -> list[str]:
         """Keep the state that a run has left; return a note where it may be shared."""

@@ -59,22 +59,21 @@ def with_causes(
     if not doubted or session.program is None:
         return tuple(rows)
     layers = {(one.instruction, one.slot): one for one in inside}
-    compared = {(row.instruction, row.slot) for row in rows if row.compared}
     places = _delegates(session, method)
     notes: dict[int, str] = {}
     for row in doubted:
-        one = layers.get((row.instruction, row.slot))
-        place = places.get(row.instruction)
+        one, place = layers.get((row.instruction, row.slot)), places.get(row.instruction)
         if one is None or one.target is None or place is None:
             continue
+        others = [
+            layers[other.instruction, other.slot]
+            for other in rows
+            if other.compared and other.place == INSIDE and other.instruction == row.instruction
+        ]
+        before = [other for other in others if other is not one]
         payload = inside_delegate(session, method, place).by_name
-        own = {layers[key].name for key in compared if key[0] == row.instruction} - {one.name}
-        ends = {
-            target.value
-            for key in compared
-            if key[0] == row.instruction and (target := layers[key].target) is not None
-        }
-        nodes = [*_between(payload, one.name, own)]
+        nodes = [*_between(payload, one.name, {other.name for other in before})]
+        ends = {other.target.value for other in before if other.target is not None}
         words = [*_epsilons(nodes), *_weights(nodes, found, one.target.value, ends)]
         if words:
             notes[id(row)] = "; ".join(dict.fromkeys(words))
