@@ -45,7 +45,11 @@ class GraphSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnGraph:
-    """A graph with its layout."""
+    """A graph with its layout.
+
+    Attributes:
+        asked: the boxes that were to be open, None for those to begin with
+    """
 
     graph: GraphScene
     scene: SceneGraph
@@ -53,6 +57,7 @@ class DrawnGraph:
     placed: Placed
     index: JoinIndex
     look: GraphSettings
+    asked: frozenset[ClusterPath] | None
 
 
 def build_graph(
@@ -92,9 +97,12 @@ def build_graph(
         if look.overlay[0] == CHANGE:
             changes = node_changes(session, look.former, method)
             overlay = change_overlay(graph, changes, overlay.legend)
-    placed = opened_or_readable(scene, expanded, cache)
+    if before is not None and expanded == before.asked and scene.is_laid_out_like(before.scene):
+        placed = before.placed.of_scene(scene)  # other colours and second lines, at the same places
+    else:
+        placed = opened_or_readable(scene, expanded, cache)
     placed_lines(placed)  # here rather than when it is drawn, where the window waits for it
-    return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look)
+    return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look, expanded)
 
 
 def _numbers(graph: GraphScene, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
-from inspector.size.files import SizedFile, session_sizes
+from inspector.size.files import PlacedParts, SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import Users, part_title, stored_users
 from inspector.units import format_bytes
@@ -50,7 +50,7 @@ class SizeMap:
     """
 
     files: tuple[LoadedFile, ...]
-    parts: tuple[tuple[LoadedFile, FilePart], ...]
+    parts: Sequence[tuple[LoadedFile, FilePart]]
     data: TreemapData
     leaf: NDArray[np.int64]
     box: NDArray[np.int64]
@@ -63,10 +63,7 @@ def size_map(session: Session, path: str = "", size_unit: str = "auto") -> SizeM
     """Return the parts of one file by its path, or of all files."""
     sized = tuple(one for one in session_sizes(session) if path in ("", one.file.path))
     known = tuple(one for one in sized if one.size is not None)
-    parts = tuple(
-        (one.file, part) for one in known if one.size is not None for part in one.size.parts
-    )
-    return map_of(known, parts, _problems(sized), size_unit, stored_users(session))
+    return map_of(known, PlacedParts(known), _problems(sized), size_unit, stored_users(session))
 
 
 def _short(name: str) -> str:
@@ -84,7 +81,7 @@ def _problems(sized: Sequence[SizedFile]) -> tuple[str, ...]:
 
 def map_of(
     known: Sequence[SizedFile],
-    parts: tuple[tuple[LoadedFile, FilePart], ...],
+    parts: Sequence[tuple[LoadedFile, FilePart]],
     problems: tuple[str, ...],
     size_unit: str,
     users: Users,

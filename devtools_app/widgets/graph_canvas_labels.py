@@ -139,7 +139,7 @@ class GraphLabels:
         x, y, width, height = self._screen(item, camera)
         scale = camera.sx
         room = width - 2 * _INSET * scale
-        fill = self._look.fill_of[item]
+        fill = self._look.fill_of(item)
         text, muted = self._inks(fill, owner)
         two = bool(sub) and scale >= SUBLINES
         title_ink = Ink(max(round(_TITLE * scale), 8), text, bold=owner >= 0)
@@ -173,7 +173,7 @@ class GraphLabels:
         info = self._placed.scene.cluster_info(self._placed.path_of(item))
         x, y, width, _ = self._screen(item, camera)
         scale, c = camera.sx, self._colours
-        fill = self._look.fill_of[item]
+        fill = self._look.fill_of(item)
         bold = info.owner >= 0
         pixels, small = max(round(12.5 * scale), 8), max(round(_SUB * scale), 8)
         title = info.title if bold else f"{_OPEN} {info.title}"

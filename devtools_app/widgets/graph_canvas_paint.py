@@ -93,8 +93,8 @@ class GraphDrawing:
         fills = {group.fill for group in self.look.boxes}
         colours = sorted({self._bar_colour(fill) for fill in fills})
         number = {fill: colours.index(self._bar_colour(fill)) for fill in fills}
-        fill_of = self.look.fill_of
-        which = np.array([number[fill_of[item]] for item in items.tolist()], np.int64)
+        numbers = [number.get(fill, -1) for fill in self.look.fills]  # -1: only of open boxes
+        which = np.array(numbers, np.int64)[self.look.fill[items]]
         found: list[tuple[str, Floats, Ints]] = []
         for at in np.unique(which).tolist():
             chosen = (which == at) & (shares[items] > 0)

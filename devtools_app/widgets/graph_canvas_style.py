@@ -46,18 +46,24 @@ class GraphLook:
     Attributes:
         boxes: nodes and closed clusters
         regions: open clusters from the outermost inwards, one group per style and depth
-        fill_of: colour behind each item's text
+        fills: the colours behind the text of items
+        fill: which of them each item has
         shares: share bar of each item, NaN without one
         stripes: by colour the backend of the boxes, at their left side, and their items
 
-    Shapes: shares float64[items]; stripes float64[n, 4]
+    Shapes: fill int16[items]; shares float64[items]; stripes float64[n, 4]
     """
 
     boxes: tuple[BoxGroup, ...]
     regions: tuple[BoxGroup, ...]
-    fill_of: dict[int, str]
+    fills: tuple[str, ...]
+    fill: NDArray[np.int16]
     shares: Floats
     stripes: tuple[tuple[str, Floats, Ints], ...] = ()
+
+    def fill_of(self, item: int) -> str:
+        """Return the colour behind the text of an item."""
+        return self.fills[self.fill[item]]
 
 
 def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> GraphLook:
@@ -66,16 +72,20 @@ def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) ->
     node_items = placed.nodes
     closed = placed.clusters[placed.collapsed]
     opened = placed.clusters[~placed.collapsed]
-    fill_of: dict[int, str] = {}
-    regions = _region_groups(placed, opened, styles, fill_of)
+    around: dict[int, str] = {}
+    regions = _region_groups(placed, opened, styles, around)
     items = np.concatenate([node_items, closed])
     owners = styles.owners(node_items, closed)
     keys, which = styles.boxes(items, owners)
     boxes = _grouped(placed, items, keys, which)
-    fills = [key[0] for key in keys]
-    fill_of.update(zip(items.tolist(), [fills[one] for one in which.tolist()], strict=True))
+    fills = tuple(dict.fromkeys((*(key[0] for key in keys), *around.values())))
+    number = {colour: at for at, colour in enumerate(fills)}
+    fill = np.zeros(len(placed.boxes), np.int16)
+    fill[items] = np.array([number[key[0]] for key in keys], np.int16)[which]
+    for item, colour in around.items():
+        fill[item] = number[colour]
     stripes = _stripes(placed, items, owners, colours)
-    return GraphLook(boxes, regions, fill_of, item_shares(placed, overlay), stripes)
+    return GraphLook(boxes, regions, fills, fill, item_shares(placed, overlay), stripes)
 
 
 def _stripes(

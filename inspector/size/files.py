@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import overload
+
+from typing_extensions import override
 
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
@@ -30,6 +36,42 @@ class SizedFile:
     file: LoadedFile
     size: FileSize | None
     problem: str = ""
+
+
+class PlacedParts(Sequence[tuple[LoadedFile, FilePart]]):
+    """The parts of files whose parts are known, each with its file, which is put to it on access.
+
+    Raises: IndexError on access to none
+    """
+
+    def __init__(self, files: Iterable[SizedFile]) -> None:
+        self._files = [(one.file, one.size.parts) for one in files if one.size is not None]
+        self._ends = list(accumulate(len(parts) for _, parts in self._files))
+
+    @override
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[LoadedFile, FilePart]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[LoadedFile, FilePart]]: ...
+    @override
+    def __getitem__(
+        self, index: int | slice
+    ) -> tuple[LoadedFile, FilePart] | list[tuple[LoadedFile, FilePart]]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        number = bisect_right(self._ends, at)
+        file, parts = self._files[number]
+        return file, parts[at - self._ends[number]]
+
+    @override
+    def __iter__(self) -> Iterator[tuple[LoadedFile, FilePart]]:
+        for file, parts in self._files:
+            for part in parts:
+                yield file, part
 
 
 @identity_cache
@@ -81,7 +123,7 @@ def flat_tensor_parts(data: FlatTensor, buffer: memoryview) -> list[FilePart]:
         at = start + max(segment.offset, 0)
         if not keys:
             part = FilePart(f"segment {number}", "unreferenced segment", at, len(segment.data))
-            parts.append(replace(part, group=("segments", part.name)))
+            parts.append(replace(part, shelf=("segments", part.name)))
         for entry in keys:
             kind = "constant" if entry.layout is not None else "named data"
             nbytes = entry.size
@@ -118,9 +160,8 @@ def _inner_parts(data: BundledFile, external: tuple[object, ...]) -> list[FilePa
     if program is None:
         return [FilePart("program", "program", start, len(data.program), ("program",))]
     inside = cover(program_parts(program, data.program, external), data.program)
-    return [
-        replace(part, offset=part.offset + start, group=("program", *part.group)) for part in inside
-    ]
+    shelves = {part.shelf: ("program", *part.shelf) for part in inside}
+    return [replace(part, offset=part.offset + start, shelf=shelves[part.shelf]) for part in inside]
 
 
 def record_parts(record: RecordFile) -> list[FilePart]:

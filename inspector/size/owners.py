@@ -42,7 +42,8 @@ class FilePart:
             member, alignment or slack
         offset: first byte in the file
         nbytes: length
-        group: path for the treemap, outermost first
+        shelf: path for the treemap, outermost first; a last word that is empty stands for what
+            follows the last dot of the name, so that the many parts of one vector share a path
         duplicate_of: name of an earlier part with the same bytes, empty if unique
     """
 
@@ -50,8 +51,15 @@ class FilePart:
     kind: str
     offset: int
     nbytes: int
-    group: tuple[str, ...] = ()
+    shelf: tuple[str, ...] = ()
     duplicate_of: str = ""
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Return the path for the treemap, outermost first."""
+        if not self.shelf or self.shelf[-1]:
+            return self.shelf
+        return (*self.shelf[:-1], self.name.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +173,14 @@ def _table_parts(data: memoryview, limit: int) -> list[FilePart]:
     joint &= found.offset[:-1] + nbytes[:-1] == found.offset[1:]
     starts = np.flatnonzero(np.concatenate([[True], ~joint]))
     totals = np.add.reduceat(nbytes, starts)
-    groups: dict[str, tuple[str, ...]] = {}
+    shelves: dict[str, tuple[str, ...]] = {}
     parts: list[FilePart] = []
     for start, size in zip(starts.tolist(), totals.tolist(), strict=True):
         name = owners[found.path[start]]
         if name != _HEAD:
             kind = _TABLE_KINDS[kinds[start]]
             at = int(found.offset[start])
-            parts.append(FilePart(name, kind, at, size, _group(name, groups)))
+            parts.append(FilePart(name, kind, at, size, _shelf(name, shelves)))
     return parts
 
 
@@ -190,14 +198,16 @@ def _blobs_below(found: Extents, start: str) -> NDArray[np.bool_]:
     return (found.kind == BLOB) & below[found.path]
 
 
-def _group(name: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the path for the treemap; the many parts of one vector share what is above them."""
+def _shelf(name: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the path for the treemap, shared by the many parts of one vector."""
     above, dot, last = name.rpartition(".")
+    if not dot:
+        return ("program", last.replace("execution_plan", "plan"))
     found = known.get(above)
     if found is None:
-        parts = above.replace("execution_plan", "plan").split(".") if dot else ()
-        found = known[above] = ("program", *parts)
-    return (*found, last if dot else last.replace("execution_plan", "plan"))
+        parts = above.replace("execution_plan", "plan").split(".")
+        found = known[above] = ("program", *parts, "")
+    return found
 
 
 def _segment_parts(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from inspector.files.session import LoadedFile, Session
-from inspector.size.files import session_sizes
+from inspector.size.files import PlacedParts, session_sizes
 from inspector.size.owners import FilePart
 from inspector.size.users import Users, part_title, stored_users, users_of, users_text
 from inspector.tables.rows import RowField, row_table
@@ -115,8 +115,9 @@ def _offsets(
 def parts(session: Session, units: Units) -> Table:
     """Return all parts of all files with known structure."""
     known = [one for one in session_sizes(session) if one.size is not None]
-    found = [(one.file, part) for one in known if one.size is not None for part in one.size.parts]
-    return parts_table(found, units.size, files=len(known) > 1, users=stored_users(session))
+    return parts_table(
+        PlacedParts(known), units.size, files=len(known) > 1, users=stored_users(session)
+    )
 
 
 _KINDS = (

@@ -21,6 +21,7 @@ from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Times = NDArray[np.uint64]
 _WRAP = 2**32 - 1  # a platform whose end lies before its start counts in 32 bits
 
 
@@ -90,8 +91,8 @@ class Block:
     runs: tuple[EventTable, ...]
     layout: Layout
     layouts: tuple[Layout, ...]
-    start: NDArray[np.uint64]
-    end: NDArray[np.uint64]
+    start: Times
+    end: Times
     elapsed: Floats
     total: Floats
     strings: tuple[str, ...]
@@ -312,16 +313,24 @@ def _block(
 ) -> Block:
     count = len(layout.name)
     shape = (len(members), count)
-    start, end = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
-    elapsed, total = np.full(shape, np.nan), np.full(shape, np.nan)
+    times = _as_stored(members)
+    if times is None:
+        times = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
+        for run, (table, own) in enumerate(members):
+            timed = own.last >= 0
+            times[0][run, timed] = table.start_time[own.last[timed]]
+            times[1][run, timed] = table.end_time[own.last[timed]]
+    start, end = times
+    once = all(own.occurrences.max(initial=0) <= 1 for _, own in members)
+    elapsed = np.full(shape, np.nan)
+    total = elapsed if once else np.full(shape, np.nan)
     for run, (table, own) in enumerate(members):
         timed = own.last >= 0
-        start[run, timed] = table.start_time[own.last[timed]]
-        end[run, timed] = table.end_time[own.last[timed]]
         duration = _elapsed(table.start_time, table.end_time)
         elapsed[run, timed] = duration[own.last[timed]]
-        sums = np.bincount(own.row_event, duration[own.rows], minlength=count)
-        total[run, timed] = sums[timed]
+        if not once:
+            sums = np.bincount(own.row_event, duration[own.rows], minlength=count)
+            total[run, timed] = sums[timed]
     for array in (start, end, elapsed, total):
         array.setflags(write=False)
     tables, layouts = tuple(table for table, _ in members), tuple(own for _, own in members)
@@ -329,7 +338,27 @@ def _block(
     return Block(name, index, number, tables, layout, layouts, start, end, elapsed, total, strings)
 
 
-def _elapsed(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> Floats:
+def _as_stored(members: list[tuple[EventTable, Layout]]) -> tuple[Times, Times] | None:
+    """Return starts and ends as the trace has them, without a copy, if its events are the rows.
+
+    They are where runs follow one another and each consists of one event per row, in order.
+    """
+    table, own = members[0]
+    count, store = len(own.last), table.store
+    order = np.arange(count)
+    for run, (one, layout) in enumerate(members):
+        if one.store is not store or one.start != table.start + run * count:
+            return None
+        if len(one) != count or (layout is not own and not np.array_equal(layout.last, order)):
+            return None
+    if not np.array_equal(own.last, order):
+        return None
+    whole = slice(table.start, table.start + len(members) * count)
+    shape = (len(members), count)
+    return np.reshape(store.start_time[whole], shape), np.reshape(store.end_time[whole], shape)
+
+
+def _elapsed(start: Times, end: Times) -> Floats:
     """Return durations in ticks; NaN if the end precedes the start beyond 32 bits."""
     wrapped = start > end
     plain = (end - start).astype(np.float64)

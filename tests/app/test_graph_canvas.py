@@ -156,7 +156,7 @@ def test_canvas_closed_cluster_shows_the_largest_value_and_the_sum_of_shares(
     assert picture is not None
     item = int(placed.clusters[0])
     assert picture.look.shares[item] == pytest.approx(0.75)
-    assert picture.look.fill_of[item] == "#fde725"
+    assert picture.look.fill_of(item) == "#fde725"
 
 
 def test_canvas_overlay_for_another_graph_waits(canvas: GraphCanvas) -> None:

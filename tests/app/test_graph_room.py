@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.graph_building import GraphSettings, build_graph
 from devtools_app.viewmodels.layout.cluster_tree import expand_all
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
+from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import (
     ClusterInfo,
     SceneEdge,
@@ -200,3 +202,48 @@ def test_legend_names_fill_and_stripe_in_words() -> None:
     labels = [entry.label for entry in graph_overlay(_sample(), "time", "auto", "auto").legend]
     for words in ("Fill: time of a node", "a closed box: its largest", "Stripe, outline: runs on"):
         assert words in labels
+
+
+def _same(one: Placed, other: Placed) -> bool:
+    arrays = [name for name in Placed.__dataclass_fields__ if hasattr(getattr(one, name), "dtype")]
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
+        if getattr(one, name).dtype.kind == "f"
+        else np.array_equal(getattr(one, name), getattr(other, name))
+        for name in arrays
+    )
+
+
+@pytest.mark.parametrize("overlay", ["bytes", "backend", "time"])
+def test_other_colours_keep_the_places_that_they_do_not_change(overlay: str) -> None:
+    session = load_session([devtools_app.sample_data.SAMPLE])
+    first = build_graph(session, "forward", LOOK, None, None, LayoutCache())
+    look = replace(LOOK, overlay=(overlay, "auto", "auto"))
+    after = build_graph(session, "forward", look, None, first, LayoutCache())
+    fresh = build_graph(session, "forward", look, None, None, LayoutCache())
+    assert first is not None
+    assert after is not None
+    assert fresh is not None
+    assert after.placed.boxes is first.placed.boxes
+    assert after.placed.lines[0] is first.placed.lines[0]
+    assert after.placed.scene is after.scene
+    assert _same(after.placed, fresh.placed)
+    assert [after.scene.sublabels[at] for at in range(3)] == [
+        fresh.scene.sublabels[at] for at in range(3)
+    ]
+
+
+def test_other_units_and_boxes_are_laid_out() -> None:
+    session = load_session([devtools_app.sample_data.SAMPLE])
+    first = build_graph(session, "forward", LOOK, None, None, LayoutCache())
+    assert first is not None
+    closed = build_graph(session, "forward", LOOK, frozenset(), first, LayoutCache())
+    bits = replace(LOOK, overlay=("time", "auto", "B"))
+    sized = build_graph(session, "forward", bits, None, first, LayoutCache())
+    assert closed is not None
+    assert sized is not None
+    assert closed.placed.expanded == frozenset() != first.placed.expanded
+    fresh = build_graph(session, "forward", bits, None, None, LayoutCache())
+    assert fresh is not None
+    assert sized.placed.boxes is not first.placed.boxes
+    assert _same(sized.placed, fresh.placed)

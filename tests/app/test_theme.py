@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import QFontInfo, QImage, QPalette, QRawFont
+from PySide6.QtGui import QFontInfo, QIcon, QImage, QPalette, QRawFont
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -34,7 +34,7 @@ from devtools_app.appearance.colours import (
     mix,
     rgb,
 )
-from devtools_app.appearance.icon_set import icon_names, icon_pixmap
+from devtools_app.appearance.icon_set import draw_icon, icon_names, icon_pixmap
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.stylesheet import style_sheet
 from devtools_app.appearance.theme import FontSize, Theme, load_fonts
@@ -353,6 +353,27 @@ def test_badges_of_a_meaning_differ_without_colour(qtbot, theme, tone) -> None:
 
     others = {shape(one) for one in ("good", "warn", "bad", "") if one != tone}
     assert shape(tone) not in others
+
+
+def test_icons_in_use_are_drawn_before_those_who_show_them_are_told(
+    qtbot, theme: Theme, monkeypatch
+) -> None:
+    used = [("pin", ""), ("plus", "muted")]
+    before = [theme.icon(*one).pixmap(16).toImage() for one in used]
+    order: list[str] = []
+
+    def draw(name: str, *rest) -> QIcon:
+        order.append(name)
+        return draw_icon(name, *rest)
+
+    monkeypatch.setattr("devtools_app.appearance.theme.draw_icon", draw)
+    theme.changed.connect(lambda: order.append("told"))
+    theme.set_mode(ThemeMode.DARK if theme.palette is LIGHT else ThemeMode.LIGHT)
+    qtbot.waitUntil(lambda: not theme.busy)
+    after = [theme.icon(*one).pixmap(16).toImage() for one in used]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    assert {order.index(name) < order.index("told") for name, _tone in used} == {True}
+    assert [order.count(name) for name, _tone in used] == [1, 1]
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")  # raising and grabbing, without a screen

@@ -49,6 +49,42 @@ def test_loop_passes_are_counted_and_summed_and_the_last_is_the_sample() -> None
     assert block.total[0, 0] == 12
 
 
+def test_times_of_events_in_order_are_those_of_the_trace_without_a_copy() -> None:
+    runs = [
+        [timed(name, at, 10 * k + at, 10 * k + at + 3) for at, name in enumerate("abc")]
+        for k in range(3)
+    ]
+    (block,) = blocks_of(*runs).blocks
+    assert block.start.tolist() == [[0, 1, 2], [10, 11, 12], [20, 21, 22]]
+    assert block.end.tolist() == [[3, 4, 5], [13, 14, 15], [23, 24, 25]]
+    assert block.total.tolist() == block.elapsed.tolist() == [[3.0] * 3] * 3
+    store = block.runs[0].store
+    assert np.shares_memory(block.start, store.start_time)
+    assert np.shares_memory(block.end, store.end_time)
+    assert not block.start.flags.writeable
+
+
+@pytest.mark.parametrize("case", ["an instruction again", "a pass more", "another pattern between"])
+def test_times_of_other_traces_are_put_in_the_order_of_their_rows(case: str) -> None:
+    plain = [[timed("a", 0, k, k + 2), timed("b", 1, k + 5, k + 6)] for k in (0, 100)]
+    runs = {
+        "an instruction again": [
+            [*run, timed("c", 0, k, k + 1)] for run, k in zip(plain, (7, 107), strict=True)
+        ],
+        "a pass more": [[*run, timed("b", 1, run[1].start_time + 3, 300)] for run in plain],
+        "another pattern between": [plain[0], [timed("c", 0, 7, 8), timed("d", 1, 8, 9)], plain[1]],
+    }[case]
+    block = blocks_of(*runs).blocks[0]
+    starts, instructions = {
+        "an instruction again": ([[0, 7, 5], [100, 107, 105]], [0, 0, 1]),
+        "a pass more": ([[0, 8], [100, 108]], [0, 1]),
+        "another pattern between": ([[0, 5], [100, 105]], [0, 1]),
+    }[case]
+    assert block.start.tolist() == starts
+    assert block.layout.instruction.tolist() == instructions
+    assert block.end[:, 0].tolist() == [2, 102]
+
+
 def test_events_come_instruction_by_instruction_as_first_met() -> None:
     run = [
         logged(2, 0),

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.files.load import load_file
+from inspector.files.load import load_file, load_session
+from inspector.size.files import PlacedParts, session_sizes
 from inspector.size.owners import FilePart, check_sum, cover, mark_duplicates, program_size
 from schema.errors import FormatError
 from schema.program import ProgramFile
@@ -83,3 +84,36 @@ def test_wrong_sum_is_an_error() -> None:
     broken = type(size)(size.total_bytes + 1, size.parts)
     with pytest.raises(FormatError, match="parts of"):
         check_sum(broken)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_parts_of_tables_are_below_the_vector_that_holds_them(path: Path) -> None:
+    file = load_file(str(path))
+    assert isinstance(file.artifact, ProgramFile)
+    parts = [
+        part
+        for part in program_size(file.artifact, file.data).parts
+        if part.kind in ("table", "vtable") and "." in part.name
+    ]
+    assert parts
+    for part in parts:
+        words = part.name.replace("execution_plan", "plan").split(".")
+        assert part.group == ("program", *words)
+    above = {part.name.rpartition(".")[0] for part in parts}
+    assert len({id(part.shelf) for part in parts}) == len(above)
+
+
+def test_parts_of_several_files_have_their_place_and_file() -> None:
+    trace = next(path for path in sorted(DATA.rglob("*.etdp")) if list(path.parent.glob("*.pte")))
+    session = load_session([next(trace.parent.glob("*.pte")), trace])
+    sized = session_sizes(session)
+    plain = [(one.file, part) for one in sized if one.size is not None for part in one.size.parts]
+    placed = PlacedParts(sized)
+    assert len({id(file) for file, _ in plain}) == 2
+    assert list(placed) == plain
+    assert [placed[at] for at in range(len(placed))] == plain
+    assert placed[-1] == plain[-1]
+    assert placed[2:5] == plain[2:5]
+    with pytest.raises(IndexError):
+        placed[len(plain)]
+    assert len(PlacedParts(())) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,12 @@ class Placed:
     def node_count(self) -> int:
         """Return the number of nodes of the scene; items from that index on are clusters."""
         return len(self.scene.names)
+
+    def of_scene(self, scene: SceneGraph) -> Placed:
+        """Return the same places for a scene that is laid out like that of these."""
+        found = replace(self, scene=scene)
+        found.lines.extend(self.lines)
+        return found
 
     def path_of(self, item: int) -> ClusterPath:
         """Return the path of an item that is a cluster.

@@ -131,6 +131,12 @@ class SceneGraph:
         found = self.info.get(path)
         return found if found is not None else ClusterInfo(path[-1] if path else "")
 
+    def is_laid_out_like(self, other: SceneGraph) -> bool:
+        """Return whether a layout of the other is one of this: they differ in second lines only."""
+        same = self.tree is other.tree and self.edges is other.edges and self.sizes is other.sizes
+        labels = self.edge_labels is other.edge_labels or self.edge_labels == other.edge_labels
+        return same and labels and self.info == other.info
+
 
 def default_size(label: str, sublabel: str = "") -> tuple[float, float]:
     """Return width and height of a node for its text, in steps so that equal blocks stay equal."""
