@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.theme import FontSize, Theme, set_role
@@ -82,6 +83,7 @@ class StartPage(QScrollArea):
         self._actions = actions
         self._open_recent = open_recent
         self._recents: tuple[tuple[str, ...], ...] = ()
+        self._stale = False  # the page offers others than those
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAccessibleName("Start page")
@@ -89,12 +91,23 @@ class StartPage(QScrollArea):
         self._rebuild()
 
     def show_recents(self, recents: tuple[tuple[str, ...], ...]) -> None:
-        """Offer other recent sessions."""
-        if recents != self._recents:
-            self._recents = recents
+        """Offer other recent sessions; the page is built again once it is seen."""
+        if recents == self._recents:
+            return
+        self._recents = recents
+        if self.isVisible():
             self._rebuild()
+        else:  # a session is being opened, and the page is behind it
+            self._stale = True
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        if self._stale:
+            self._rebuild()
+        super().showEvent(event)
 
     def _rebuild(self) -> None:
+        self._stale = False
         page = QWidget()
         page.setObjectName("canvasGround")
         page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QTabBar,
     QWidget,
 )
@@ -93,6 +94,23 @@ def test_window_opens_the_sample_from_its_start_page(window, qtbot):
     assert state.session is state.sessions[0].session
     qtbot.waitUntil(lambda: len(window.store.state.history.variants) == 2)
     assert [one.id for one in compared_sessions(window.store.state)] == ["A", "B"]
+
+
+def test_start_page_behind_a_session_is_built_again_once_it_is_seen(window, qtbot):
+    page = window._start_page
+    first = page.widget()
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
+        window.bound["sample"].trigger()
+    assert window.controller.settings.recents
+    assert page.widget() is first
+    while window.store.state.sessions:
+        window.bound["close_session"].trigger()
+    qtbot.waitUntil(page.isVisible)
+    assert page.widget() is not first
+    tips = [one.toolTip() for one in page.findChildren(QPushButton)]
+    assert ["\n".join(paths) for paths in window.controller.settings.recents] == [
+        tip for tip in tips if tip
+    ]
 
 
 def drag(window: MainWindow, data: QMimeData, kind: type[QDropEvent], at: QWidget) -> bool:
