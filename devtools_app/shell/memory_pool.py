@@ -7,7 +7,7 @@ import sys
 
 # names of malloc.h
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8
-_LARGE = 1 << 20  # bytes; arrays of this size go back to the system at once
+_LARGE = 1 << 18  # bytes; arrays of this size go back to the system at once
 
 
 def share_free_memory() -> bool:
