@@ -92,23 +92,30 @@ Lower = Callable[[PreservedOps], ExportedProgram]
 def _take_apart(preserved: PreservedOps, partitioners: Sequence[Any], lower: Lower) -> None:
     """Let vendors have the parts of operators that the package decomposes.
 
-    An operator whose result no vendor takes stays one kernel.
+    An operator that one takes as it is, or whose result none takes, stays one kernel: of the parts
+    vendors may have wrong values where they have the operator right.
     """
-    whole = [
+    edge = lower(preserved)
+    if not preserved_nodes(edge, PACKAGE_DECOMPOSES):
+        return
+    whole = DryRun(edge).rounds(partitioners)[-1]
+    left = [
         node
-        for node in preserved_nodes(lower(preserved), PACKAGE_DECOMPOSES)
-        if node.target.op not in preserved.ops  # pyright: ignore - an edge operator
+        for node in preserved_nodes(whole.program, PACKAGE_DECOMPOSES - preserved.ops)
+        if tag_of(node) not in whole.tags
     ]
-    preserved.in_parts = {name for node in whole if (name := _exported_name(node))}
+    preserved.in_parts = {name for node in left if (name := _exported_name(node))}
     if not preserved.in_parts:
         return
     edge = lower(preserved)
     last = DryRun(edge).rounds(partitioners)[-1]
-    left = {node.name for node in last.program.graph.nodes if tag_of(node) not in last.tags}
+    others = {node.name for node in last.program.graph.nodes if tag_of(node) not in last.tags}
     results = {
         _exported_name(node): node.name for node in edge.graph.nodes
     }  # the last part of each
-    preserved.in_parts = {name for name in preserved.in_parts if results.get(name, "") not in left}
+    preserved.in_parts = {
+        name for name in preserved.in_parts if results.get(name, "") not in others
+    }
 
 
 def _exported_name(node: Any) -> str:  # noqa: ANN401

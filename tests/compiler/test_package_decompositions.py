@@ -59,6 +59,10 @@ class Vendor(ByNode):
         )
 
 
+def calls_of(node: torch.fx.Node) -> str:
+    return getattr(node.target, "__name__", "")
+
+
 def _lowered(case: str, *partitioners: Any) -> tuple[Any, list[str]]:
     function, sizes, _ = CASES[case]
     program = exported(function, torch.randn(*sizes), strict=False)
@@ -112,6 +116,21 @@ def test_a_vendor_that_wants_it_whole_has_it_whole(case: str) -> None:
     assert "executorch_call_delegate" in found
     assert name not in found
     assert CASES[case][2] not in found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_vendor_that_takes_it_as_it_is_has_it_whole(case: str) -> None:
+    """Though it would take the parts, which it may get wrong, and did not ask for it."""
+    name = f"aten.{case.split()[0]}.default"
+    taken: list[str] = []
+    vendor = Vendor(name, CASES[case][2])
+    choose = vendor.choose
+    vendor.choose = lambda node: taken.append(calls_of(node)) or choose(node)
+    _, found = _lowered(case, vendor)
+    assert "executorch_call_delegate" in found
+    assert name not in found
+    assert name in taken
+    assert CASES[case][2] not in taken
 
 
 @pytest.mark.parametrize("case", CASES)
