@@ -9,7 +9,7 @@ imported here: a process with such a partitioner has already imported what it ne
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -25,16 +25,12 @@ from compiler.interface.backend import (
     find_backend,
 )
 from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
+from compiler.interface.package_forms import in_package_form
 from compiler.interface.vendor_joins import following_vendor
 
 _HOME = "executorch.exir."
 _BACKENDS = f"{_HOME}backend.backend_details"
 _PARTITIONERS = f"{_HOME}backend.partitioner"
-# The package decomposes the first form, which is core, so that its partitioners know the other one.
-_GIVEN_AS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "aten.squeeze_copy.dim": ("aten.squeeze_copy.dims", lambda dim: [dim]),
-    "aten.fill.Scalar": ("aten.full_like.default", lambda value: value),
-}
 
 
 class ForeignId(str):
@@ -92,10 +88,7 @@ def _rename(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
         if not isinstance(node.target, EdgeOp) or dialect is None:
             continue
-        name = node.target.__name__
-        if name in _GIVEN_AS and len(node.args) > 1:
-            name, form = _GIVEN_AS[name]
-            node.args = (node.args[0], form(node.args[1]))
+        name = in_package_form(node.target.__name__, node)
         node.target = _foreign_op(dialect, name) or node.target
 
 

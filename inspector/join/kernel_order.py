@@ -23,6 +23,7 @@ _RENAMED = ("aten__to_copy", "getitem")  # casts are recorded with an order of d
 _GIVEN_AS = {
     "aten_squeeze_copy_dims": "aten_squeeze_copy_dim",
     "aten_full_like_default": "aten_fill_scalar",
+    "aten_var_correction": "aten_var_dim",
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from compiler.innermost import innermost
+from compiler.interface.package_forms import in_package_form
 from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
 from inspector.toolchain.handed_files import CUSTOM_MEMBER
@@ -26,10 +27,6 @@ from inspector.worker.exporter import redirect_logs
 
 Say = Callable[..., None]
 _MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
-_GIVEN_AS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "aten.squeeze_copy.dim": ("squeeze_copy.dims", lambda dim: [dim]),
-    "aten.fill.Scalar": ("full_like.default", lambda value: value),
-}
 _HANDED = "handed_as"  # the operator of a node where it comes from
 _UNUSED = "_unused_"  # results that the package's reader adds
 
@@ -281,13 +278,14 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
 def _give_in_known_form(node: Any) -> None:  # noqa: ANN401 - a node
     """Replace a form of an operator that the package decomposes, so that no vendor knows it."""
     name = operator_of(node)
-    if name not in _GIVEN_AS or len(node.args) < 2:
+    other = in_package_form(name, node)
+    if other == name:
         return
     node.meta[_HANDED] = name
-    (operator, _, overload), form = _GIVEN_AS[name][0].partition("."), _GIVEN_AS[name][1]
-    edge = part("exir.dialects._ops").ops.edge
-    node.target = getattr(getattr(edge.aten, operator), overload)
-    node.args = (node.args[0], form(node.args[1]))
+    target: Any = part("exir.dialects._ops").ops.edge
+    for word in other.split("."):
+        target = getattr(target, word)
+    node.target = target
 
 
 def _give_in_order(node: Any) -> None:  # noqa: ANN401 - a node
