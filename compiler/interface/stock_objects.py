@@ -24,6 +24,7 @@ from compiler.interface.backend import (
     PreprocessResult,
     find_backend,
 )
+from compiler.interface.lifted_scalars import show_scalars
 from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
 from compiler.interface.package_forms import in_package_form
 from compiler.interface.vendor_joins import following_vendor
@@ -71,12 +72,13 @@ def is_foreign_spec(spec: object) -> bool:
 
 
 def in_foreign_terms(program: ExportedProgram) -> ExportedProgram:
-    """Return a copy with the package's operators; operators it does not have are kept."""
+    """Return a copy with the package's operators; ours that it does not have keep their names."""
     root = copied_root(program.graph_module)
     graph = copied_graph(program.graph)
     inner = [m.graph for m in root.modules() if isinstance(m, torch.fx.GraphModule)]
     for each in (graph, *inner):
         _rename(each)
+    show_scalars(program, graph)
     for module in root.modules():
         if isinstance(module, torch.fx.GraphModule):
             module.recompile()
@@ -89,7 +91,7 @@ def _rename(graph: torch.fx.Graph) -> None:
         if not isinstance(node.target, EdgeOp) or dialect is None:
             continue
         name = in_package_form(node.target.__name__, node)
-        node.target = _foreign_op(dialect, name) or node.target
+        node.target = _foreign_op(dialect, name) or _foreign_op(dialect, str(node.target.op))
 
 
 def _foreign_op(dialect: Any, name: str) -> Any:  # noqa: ANN401

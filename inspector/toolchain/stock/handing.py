@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from compiler.innermost import innermost
+from compiler.interface.lifted_scalars import show_scalars
 from compiler.interface.package_forms import in_package_form
 from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
@@ -272,6 +273,7 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
                     _give_in_order(node)
                     _give_in_known_form(node)
             module.recompile()
+    show_scalars(found, found.graph)
     return found
 
 
