@@ -138,11 +138,22 @@ def _add_text(parser: ArgumentParser) -> None:
         help="a token's name or a text that ends the generation; may be repeated",
     )
     parser.add_argument("--warmup", action="store_true", help="generate a few tokens before")
+    _add_gap(parser)
+
+
+def _add_gap(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--text", default="", metavar="FILE", help="of gap: read by both, token by token"
     )
     parser.add_argument(
         "--tokens", type=count, default=64, metavar="N", help="of gap: of the text; default: 64"
+    )
+    parser.add_argument(
+        "--config",
+        default="",
+        metavar="FILE.yaml[:SETTINGS]",
+        help="of gap: configuration of the float model; default: that in the recipe of the program"
+        " or of the record that it was compiled from",
     )
     parser.add_argument(
         "--by-node",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.recipes.compile_job import PROGRAM
-from inspector.recipes.llm_source import llm_job
+from inspector.recipes.llm_source import llm_recipe_in
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import LLM_SUFFIXES, Source
 from inspector.toolchain.llm_recipe import read_llm_config
@@ -39,6 +39,7 @@ class LlmFiles:
         program: its ``.pte``
         data: its ``.ptd`` files
         source: the configuration that it was compiled from, None if unknown
+        changed: whether that file has changed since
         record: its ETRecord, empty without one
         quantized: whether its recipe quantizes it
     """
@@ -48,6 +49,7 @@ class LlmFiles:
     source: Source | None
     record: str = ""
     quantized: bool = False
+    changed: bool = False
 
 
 def config_source(options: Namespace) -> Source:
@@ -97,11 +99,12 @@ def exported_files(options: Namespace) -> LlmFiles:
     program = folder / PROGRAM if path.is_dir() else path
     check_there(str(program))
     found = sorted(str(one) for one in folder.glob("*.ptd"))
-    job, record = llm_job(folder), program.with_suffix(_RECORD_SUFFIX)
+    recipe, record = llm_recipe_in(folder), program.with_suffix(_RECORD_SUFFIX)
     return LlmFiles(
         str(program),
         tuple(options.ptd or found),
-        None if job is None else job.source,
+        None if recipe is None else recipe.job.source,
         str(record) if record.is_file() else "",
-        job is not None and job.quantising.requested,
+        recipe is not None and recipe.job.quantising.requested,
+        recipe is not None and recipe.changed_source(),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.gap import gap_answer
 from inspector.cli.gap_of_run import gap_of_run
 from inspector.cli.job_runs import check_there, finished
-from inspector.cli.llm_files import exported_files
+from inspector.cli.llm_files import LlmFiles, exported_files
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
@@ -20,9 +21,15 @@ from inspector.jobs.generating import LlmGapJob
 from inspector.jobs.output_folder import HIDDEN
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import FLOAT
+from inspector.recipes.source import LLM_SUFFIXES, Source, SourceKind, parse_source
 from inspector.tables.generation import token_table, variant_table
 from inspector.units import format_share
+from schema.errors import Issue, Severity
 
+_UNKNOWN = (
+    "no configuration is known that it was compiled from, so the float model is unknown;"
+    " --config FILE.yaml names it"
+)
 _NODES = 10  # that are shown, with the largest errors of their own
 
 
@@ -43,6 +50,7 @@ def run(options: Namespace) -> Answer:
         {"variants": [{"name": word, **one} for word, one in named]},
         lines=[f"{len(reports[0]['rows']):,} tokens, each variant beside its float model"],
         tables=(shown(variant_table(named)),),
+        issues=_issues(options),
     )
 
 
@@ -53,7 +61,7 @@ def _of_one(options: Namespace) -> Answer:
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as inputs:
         report = _compared(options, inputs if options.by_node else "")
         options.inputs = [report["program"]]
-        answer = _answer(report)
+        answer = replace(_answer(report), issues=_issues(options))
         return _with_nodes(answer, options, report, inputs) if options.by_node else answer
 
 
@@ -82,6 +90,7 @@ def _with_nodes(answer: Answer, options: Namespace, report: dict[str, Any], inpu
         {**answer.data, "nodes": nodes.data},
         lines=[*answer.lines, *nodes.lines],
         tables=(*answer.tables, *nodes.tables),
+        issues=answer.issues,
     )
 
 
@@ -95,9 +104,7 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     Raises: CommandError, OSError
     """
     files = exported_files(options)
-    if files.source is None:
-        words = "its configuration is not on this machine, so the float model is unknown"
-        raise CommandError(f"{files.program}: {words}", USAGE)
+    source = _configuration(options, files)
     text = options.prompt
     if options.text:
         check_there(options.text)
@@ -108,8 +115,8 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
         raise CommandError("which text? --text FILE, or --prompt TEXT", USAGE)
     job = LlmGapJob(
         program=files.program,
-        config=files.source.path,
-        settings=files.source.function,
+        config=source.path,
+        settings=source.function,
         tokenizer=options.tokenizer,
         text=text,
         tokens=options.tokens,
@@ -124,6 +131,33 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     progress = Progress(sys.stderr, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     return dict(outcome.result)
+
+
+def _configuration(options: Namespace, files: LlmFiles) -> Source:
+    """Return the configuration of the float model: that of the option, else of the recipe.
+
+    Raises: CommandError, OSError
+    """
+    if options.config:
+        given = parse_source(options.config)
+        if given.kind is not SourceKind.LLM:
+            words = f"--config: {given.path} is not a {' or '.join(LLM_SUFFIXES)} file"
+            raise CommandError(words, USAGE)
+        check_there(given.path)
+        return given
+    if files.source is None:
+        raise CommandError(f"{files.program}: {_UNKNOWN}", USAGE)
+    return files.source
+
+
+def _issues(options: Namespace) -> list[Issue]:
+    """Return a warning for each model whose configuration has changed since its compile."""
+    if options.config:
+        return []
+    models = [exported_files(Namespace(**{**vars(options), "words": [w]})) for w in options.words]
+    words = "has changed since the compile: the float model may differ; --config names another one"
+    paths = [one.source.path for one in models if one.changed and one.source is not None]
+    return [Issue(Severity.WARNING, path, words) for path in dict.fromkeys(paths)]
 
 
 def _answer(report: dict[str, Any]) -> Answer:

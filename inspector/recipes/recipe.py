@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from inspector.files.digest import sha256_of
@@ -46,6 +46,11 @@ class Recipe:
         """Return the recipe as JSON; equal recipes have equal strings."""
         file = _RecipeFile(VERSION, self.job, self.source_sha256, dict(self.made_with or {}))
         return json.dumps(to_json(file), indent=1, ensure_ascii=False) + "\n"
+
+    def compiled_from(self, other: Recipe) -> Recipe:
+        """Return this recipe with the source of another one, whose program it was compiled from."""
+        job = replace(self.job, source=other.job.source)
+        return replace(self, job=job, source_sha256=other.source_sha256)
 
     def changed_source(self) -> bool:
         """Return whether the source is known to have changed since.
