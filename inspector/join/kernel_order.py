@@ -65,6 +65,7 @@ def match_named_events(
     names: Sequence[str],
     recorded: Sequence[GraphNode],
     values: Mapping[str, GraphValue] | None = None,
+    open_handles: Collection[int] = (),
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the match of each event that is named like a node of a payload; empty for others.
 
@@ -73,9 +74,10 @@ def match_named_events(
         names: of the events of one call
         recorded: nodes of the delegate; which of them a payload node is, its kind and order tell
         values: of the recorded graph, as far as known
+        open_handles: handles whose nodes may be outside of the delegate
     """
     if payload.origins:
-        return _match_origins(payload, names, recorded, values or {})
+        return _match_origins(payload, names, recorded, values or {}, open_handles)
     calls = payload.graph.calls() if payload.graph is not None else ()
     own = dict(nested_calls(payload.graph)) if payload.graph is not None else {}
     if payload.operators or not names or not own.keys() >= set(names):
@@ -99,6 +101,7 @@ def _match_origins(
     names: Sequence[str],
     recorded: Sequence[GraphNode],
     recorded_values: Mapping[str, GraphValue],
+    open_handles: Collection[int],
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the matches where the payload has the recorded nodes of each of its own."""
     nodes = payload.graph.nodes if payload.graph is not None else ()
@@ -106,7 +109,7 @@ def _match_origins(
     if known.keys().isdisjoint(names):
         return ()
     payload = _in_recorded_names(payload, recorded)
-    certain = _as_large(payload, _certain(payload, recorded), recorded_values)
+    certain = _as_large(payload, _certain(payload, recorded, open_handles), recorded_values)
     handles = {node.name: node.debug_handle for node in certain}
     places = {node.name: place for place, node in enumerate(recorded)}
     values = _values_of(payload, certain)
@@ -148,11 +151,15 @@ def _in_recorded_names(payload: Payload, recorded: Sequence[GraphNode]) -> Paylo
     return replace(payload, origins=origins, node_values=values)
 
 
-def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]:
+def _certain(
+    payload: Payload, recorded: Sequence[GraphNode], open_handles: Collection[int]
+) -> list[GraphNode]:
     """Return the recorded nodes that the payload means by their names.
 
     A compiler that decomposes operators first gives the nodes of a kind other numbers, and has some
     that are not recorded. Names of a kind with one of these, or with one missing, are another's.
+    The first of a kind has no number, also where the delegate has only the last ones of a kind: of
+    a kind with nodes that may be outside of it, names are certain if it has all of them.
     """
     named = {
         node
@@ -161,9 +168,11 @@ def _certain(payload: Payload, recorded: Sequence[GraphNode]) -> list[GraphNode]
         if not node.startswith(_RENAMED)
     }
     theirs, ours = (_by_kind(names) for names in (named, {node.name for node in recorded}))
-    if not any(names - ours.get(kind, set()) for kind, names in theirs.items()):
-        return list(recorded)
-    return [node for node in recorded if theirs.get(kind := _kind(node.name)) in (None, ours[kind])]
+    doubted = {_kind(node.name) for node in recorded if node.debug_handle in open_handles}
+    if any(names - ours.get(kind, set()) for kind, names in theirs.items()):
+        doubted.update(ours)
+    whole = {kind for kind in ours if kind not in doubted or theirs.get(kind) in (None, ours[kind])}
+    return [node for node in recorded if _kind(node.name) in whole]
 
 
 def _as_large(

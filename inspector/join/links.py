@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -122,10 +123,15 @@ class BlockLinks:
         self.handles: Mapping[int, tuple[int, ...]] = {}
         self.delegates: Mapping[int, DelegateMap] = {}
         self._inside: Mapping[int, Mapping[str, Sequence[str]]] = {}
+        self._listed: Mapping[int, frozenset[str]] = {}  # call -> the nodes it took, if known
         if record is not None and method is not None:
             self.handles = record_maps.handles(record, method)
             self.delegates = record_maps.delegates(record, method)
             self._inside = record_maps.origins(record, method).inside
+            self._listed = {
+                step: frozenset(name.rpartition("/")[2] for name in names)
+                for step, names in record_maps.taken(record, method).items()
+            }
         self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
         if self.graph is not None:
             self.nodes = nodes_by_handle(self.graph)
@@ -281,13 +287,22 @@ class BlockLinks:
         """Return the recorded nodes that compute inside a delegate call, in graph order."""
         handles = set(self.handles.get(number, ()))
         nodes = walk_nodes(self.graph) if self.graph is not None and handles else []
+        listed = self._listed.get(number)
         return [
             node
             for node in nodes
             if node.kind is NodeKind.CALL
             and node.debug_handle in handles
+            and (listed is None or node.name in listed)
             and not node.target.endswith("getitem")
         ]
+
+    def _open(self, number: int) -> frozenset[int]:
+        """Return the handles of a call that may be of nodes outside of it: others have them too."""
+        if number in self._listed:
+            return frozenset()
+        others = (own for other, own in self.handles.items() if other != number)
+        return frozenset(self.handles.get(number, ())).intersection(*[chain.from_iterable(others)])
 
     def taken_names(self, number: int) -> tuple[str, ...]:
         """Return the names of the recorded nodes inside a delegate call."""
@@ -311,7 +326,8 @@ class BlockLinks:
             payload = delegate_payload(program, self.plan, args.delegate_index, session.external)
             names = [str(self.block.delegate_id(event)) for event in events]
             values = None if self.graph is None else self.graph.values
-            matches = match_named_events(payload, names, self._taken(number), values) or (
+            taken, open_handles = self._taken(number), self._open(number)
+            matches = match_named_events(payload, names, taken, values, open_handles) or (
                 match_payload_events(payload, names)
             )
             found.update(

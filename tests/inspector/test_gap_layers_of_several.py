@@ -8,12 +8,15 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
+from inspector.join import record_maps
 from inspector.join.kernel_order import match_named_events
+from inspector.join.links import BlockLinks
 from inspector.numerics.grades import DELEGATE_ID
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.replay.moved_values import MOVED
 from inspector.numerics.report import INSIDE, Row
 from inspector.tensors.logged_places import logged_places
+from inspector.trace.blocks import trace_blocks
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
 from tests.conftest import DATA
@@ -76,6 +79,44 @@ def test_a_name_is_joined_where_it_can_mean_one_node(
     assert {match.value_of for match in found if match is not None and match.value_of} == joined
     given = {handle for match in found if match is not None for handle in match.handles}
     assert given == {handles[name] for name in joined}
+
+
+@pytest.mark.parametrize(
+    ("named", "recorded", "outside", "joined"),
+    [
+        (("sum", "sum_1"), ("sum", "sum_1", "sum_2", "sum_3"), ("sum", "sum_1"), set[str]()),
+        (("sum", "sum_1"), ("sum", "sum_1"), ("sum",), {"sum", "sum_1"}),
+        (("sum_1", "mul"), ("sum", "sum_1", "mul", "mul_1"), ("sum",), {"mul"}),
+        (("sum_1", "mul"), ("sum", "sum_1", "mul", "mul_1"), (), {"sum_1", "mul"}),
+    ],
+    ids=["two of four", "all of a kind", "another kind", "all inside"],
+)
+def test_names_are_certain_if_their_nodes_are_inside_of_the_delegate(
+    named: tuple[str, ...], recorded: tuple[str, ...], outside: tuple[str, ...], joined: set[str]
+) -> None:
+    """An operator whose parts are in two delegates gives both its handle, and numbers from none."""
+    nodes = tuple(GraphNode(name, NodeKind.CALL, "") for name in named)
+    origins = {name: (name,) for name in named}
+    graph = Graph("", nodes, {}, (), ())
+    payload = Payload("", "", 0, graph, origins=origins, node_values=origins)
+    handles = {name: place for place, name in enumerate(recorded, 1)}
+    own = [GraphNode(name, NodeKind.CALL, "", debug_handle=at) for name, at in handles.items()]
+    found = match_named_events(payload, list(named), own, None, [handles[one] for one in outside])
+    assert {match.value_of for match in found if match is not None and match.value_of} == joined
+
+
+def test_a_call_has_the_nodes_that_its_record_lists_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = load_session(_FILES)
+    blocks = trace_blocks(session.dumps).blocks
+    block = next(one for one in blocks if any(one.delegate_id(e) for e in range(len(one))))
+    number = 0  # the call of the delegate
+    every = BlockLinks(session, session.program, "forward", block).taken_names(number)
+    assert len(every) > 2
+    listed = {number: every[1:]}
+    monkeypatch.setattr(record_maps, "taken", lambda _record, _method: listed)
+    assert BlockLinks(session, session.program, "forward", block).taken_names(number) == every[1:]
 
 
 @pytest.mark.parametrize(
