@@ -83,7 +83,6 @@ class Backend:
         bytes_read_past_end: bytes that kernels may read past the end of a tensor
         has_program_handles: debug handles inside payloads are those of the edge program
         logs_kernel_layout: tensors logged inside have the layout of the kernels
-        moves_values: its compiler moves factors past layers that keep the names of their nodes
         start_times_synthesized: it logs durations only, laid one after the other
         logs_cycles: it logs processor cycles
         event_names: a regular expression of the names of its events, whose group ``node`` is the
@@ -120,7 +119,6 @@ class Backend:
     bytes_read_past_end: int = 0
     has_program_handles: bool = False
     logs_kernel_layout: bool = False
-    moves_values: bool = False
     start_times_synthesized: bool = False
     logs_cycles: bool = False
     event_names: str = ""
@@ -212,7 +210,6 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}openvino:decode_payload",
         marks=((0, b"RR_UPCVO"),),
         executor="runtime.backends.openvino:OpenvinoBackend",
-        moves_values=True,
         steps=True,
         has_options=True,
     ),

@@ -58,6 +58,7 @@ class InsideOutput:
         target: its value, if that can be compared
         passes: logged tensors, one a pass
         reason: why it is not compared, empty when it is
+        doubt: why its join is doubted although the payload has it, empty when it is not
     """
 
     instruction: int
@@ -69,6 +70,7 @@ class InsideOutput:
     target: JoinTarget | None
     passes: tuple[DebugTensor, ...]
     reason: str
+    doubt: str = ""
 
 
 def inside_outputs(

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from inspector.numerics.replay import analysis, comparing, folded_factors, moved_values
+from inspector.numerics.grades import ORDER
+from inspector.numerics.replay import analysis, comparing, folded_factors
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.replay.folded_factors import FoldedFactors
 from inspector.numerics.replay.inputs import logged_tensor
-from inspector.numerics.replay.moved_values import MOVED
-from inspector.numerics.report import RunGap
-from schema.backends import Backend
+from inspector.numerics.replay.moved_values import MOVED, UNREAD
+from inspector.numerics.report import INSIDE, RunGap
 from schema.etdump import DebugTensor
 from schema.etdump.debug_buffer import DebugBuffer
 from tests.conftest import DATA
@@ -55,17 +55,22 @@ def test_folded_and_moved_factors_are_told_and_are_no_divergence() -> None:
     assert not any(row.diverges or row.differs for row in compared)
 
 
-def test_a_backend_that_moves_nothing_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moved_values, "backend_of", Backend)
-    first = _gap().first_divergence()
-    assert first is not None
-    assert first.node == "aten_convolution_default"
+def _planted(
+    monkeypatch: pytest.MonkeyPatch, nodes: set[str], factor: float, *, result: bool = False
+) -> RunGap:
+    """Return the comparison of a run in which tensors of some nodes are off by a factor.
 
+    That of the run is, too, if ``result``.
+    """
+    inside, logged_run = analysis.inside_outputs, analysis.logged_run
+    tensors: list[Any] = []
 
-def _planted(monkeypatch: pytest.MonkeyPatch, nodes: set[str], factor: float) -> RunGap:
-    """Return the comparison of a run in which tensors of some nodes are off by a factor."""
-    inside = analysis.inside_outputs
-    tensors: list[DebugTensor] = []
+    def returned(*given: Any) -> Any:
+        found = logged_run(*given)
+        if result:
+            passes = [each for every in found.outputs.values() for each in every]
+            tensors.extend(each[slot] for each in passes for slot in each)
+        return found
 
     def kept(*given: Any) -> Any:
         found = inside(*given)
@@ -78,44 +83,50 @@ def _planted(monkeypatch: pytest.MonkeyPatch, nodes: set[str], factor: float) ->
         return found * factor if is_planted and isinstance(found, torch.Tensor) else found
 
     monkeypatch.setattr(analysis, "inside_outputs", kept)
+    monkeypatch.setattr(analysis, "logged_run", returned)
     for module in (comparing, folded_factors):
         monkeypatch.setattr(module, "logged_tensor", wrong)
     return _gap()
 
 
-def test_an_error_that_is_read_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes after the softmax is as wrong as it is, as kernels would have computed it."""
-    behind = {"aten__softmax_default", "aten_permute_copy_default_6"}
-    run = _planted(monkeypatch, behind, 1.5)
+_BEHIND = (  # to the result of the run
+    "aten__softmax_default",
+    "aten_permute_copy_default_6",
+    "aten_permute_copy_default_7",
+    "aten_view_copy_default_14",
+)
+
+
+@pytest.mark.parametrize("start", range(len(_BEHIND)))
+@pytest.mark.parametrize("factor", [0.5, 1.5, 16.0])
+def test_an_error_that_is_read_is_still_found(
+    monkeypatch: pytest.MonkeyPatch, start: int, factor: float
+) -> None:
+    """What comes after a node is as wrong as it is, as kernels would have computed it."""
+    behind: set[str] = {*_BEHIND[start:]}
+    run = _planted(monkeypatch, behind, factor, result=True)
     first = run.first_divergence()
     assert first is not None
-    assert first.node == "aten__softmax_default"
+    assert first.node == _BEHIND[start]
     assert not behind & _moved(run)
+    assert not any(row.note == UNREAD for row in run.rows)
     assert "aten_convolution_default" in _moved(run)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0, 8.0, 16.0])
-@pytest.mark.parametrize("node", sorted(_MOVED_NODES))
-def test_an_error_that_its_readers_undo_is_no_folded_factor(
+@pytest.mark.parametrize("node", [*sorted(_MOVED_NODES), "aten_hardtanh_default", *_BEHIND[:3]])
+def test_a_value_that_its_readers_did_not_read_is_neither_folded_nor_a_divergence(
     monkeypatch: pytest.MonkeyPatch, node: str, factor: float
 ) -> None:
-    """No layer beside it has such a factor, so that nothing can have been folded into it."""
+    """No layer beside it has such a factor: it may be of another step, and proves no error."""
     run = _planted(monkeypatch, {node}, factor)
     assert _moved(run) == _MOVED_NODES - {node}
-    (row,) = (one for one in run.rows if one.node == node)
+    (row,) = (one for one in run.rows if one.node == node and one.place == INSIDE)
     assert row.differs
-    assert run.first_divergence() is not None
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0, 8.0, 16.0])
-def test_an_error_of_a_node_that_was_not_moved_is_found(
-    monkeypatch: pytest.MonkeyPatch, factor: float
-) -> None:
-    run = _planted(monkeypatch, {"aten_hardtanh_default"}, factor)
-    first = run.first_divergence()
-    assert first is not None
-    assert first.node == "aten_hardtanh_default"
-    assert _moved(run) == _MOVED_NODES
+    assert row.note == UNREAD
+    assert row.grade == ORDER
+    assert not row.diverges
+    assert run.first_divergence() is None
 
 
 @pytest.mark.parametrize(

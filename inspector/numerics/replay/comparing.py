@@ -386,7 +386,9 @@ class GapComparison:
         own = measured.own
         differs = (measured.total if own is None else own).out_of_tolerance > 0
         certain = row.grade != ORDER
-        note = UNCERTAIN if not certain else AFTER_UNCERTAIN if differs and own is None else ""
+        doubt = self._inside[key[1]].doubt if key[0] == INSIDE else ""
+        behind = AFTER_UNCERTAIN if differs and own is None else ""
+        note = behind if certain else doubt or UNCERTAIN
         return replace(
             row,
             dtype=measured.dtype,
