@@ -12,7 +12,7 @@ from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
-from compiler.edge import complex_numbers, kernel_limits, outside_core
+from compiler.edge import attention_fast_path, complex_numbers, kernel_limits, outside_core
 from compiler.untyped import aten, native
 
 Rule = Callable[..., Any]
@@ -118,6 +118,7 @@ PACKAGE_DECOMPOSES = frozenset(
 
 # native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.
 _OWN_RULES: dict[Any, Rule] = {
+    **attention_fast_path.RULES,
     **complex_numbers.RULES,
     **kernel_limits.RULES,
     # Core, yet composite: they become their two-dimensional forms, as in the stock compiler.
