@@ -11,6 +11,7 @@ from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.join.lowered_kinds import becomes
+from inspector.numerics.contradictions import without_contradictions
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
@@ -95,7 +96,9 @@ def inside_outputs(
         )
         if step in join.unsure:  # data flow tells nodes apart only among those of the call
             matched = {name: _doubted(event) for name, event in matched.items()}
-        own = _with_fused(join.graph, nodes, matched, logged.get(step, ()))
+        events = logged.get(step, ())
+        matched = without_contradictions(join.graph, nodes, matched, events)
+        own = _with_fused(join.graph, nodes, matched, events)
         why = dict.fromkeys([node.node.name for node in nodes], NOT_KNOWN) if own else {}
         why |= dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
