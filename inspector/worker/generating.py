@@ -133,7 +133,7 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
         runner.load()
     size = runner.facts.get("get_vocab_size")
     if not job.tokenizer and size not in (None, _BYTES):
-        words = f"{job.program} has {size:,} tokens: name its tokenizer (--tokenizer)"
+        words = f"{job.program} has {size:,} tokens: name its tokenizer"
         raise AnswerError(words)
     return runner
 

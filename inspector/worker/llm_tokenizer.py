@@ -6,13 +6,13 @@ from pathlib import Path
 
 from inspector.recipes.llm_source import llm_source
 from inspector.worker.exporter import AnswerError
-from runtime.llm.tokenizers import TOKENIZER_FILES
+from runtime.llm.tokenizers import BYTES, TOKENIZER_FILES
 
 
 def recipe_tokenizer(program: str) -> str:
     """Return the tokenizer of the recipe beside a program; empty if unknown.
 
-    Raises: AnswerError for a configuration that cannot be read
+    Raises: AnswerError for a configuration that cannot be read, or names a file that is gone
     """
     source = llm_source(Path(program).parent)
     if source is None:
@@ -24,7 +24,11 @@ def recipe_tokenizer(program: str) -> str:
     except (LlmConfigError, OSError) as error:
         raise AnswerError(str(error)) from error
     if base.tokenizer_path:
-        return str(_beside(base.tokenizer_path, source.path))
+        found = _beside(base.tokenizer_path, source.path)
+        if str(found) != BYTES and not found.exists():
+            words = "name its tokenizer: base.tokenizer_path of its configuration is"
+            raise AnswerError(f"{program}: {words} {found}, which is not there")
+        return str(found)
     if not base.checkpoint:
         return ""
     folder = _beside(base.checkpoint, source.path)

@@ -72,12 +72,16 @@ def test_the_tokenizer_is_that_of_the_configuration_beside_it(tmp_path: Path) ->
         ({"model_class": "llama3", "checkpoint": str(program.parent)}, ""),
         ({}, ""),
     ):
-        (tmp_path / "words.bin").touch()
+        for name in ("words.bin", "other.json"):
+            (tmp_path / name).touch()
         (tmp_path / "hf").mkdir(exist_ok=True)
         (tmp_path / "hf" / "tokenizer.json").touch()
         config.write_text(yaml.safe_dump({"base": base}))
         recipe.write_text(Recipe(CompileJob(Source(str(config)))).text)
         assert recipe_tokenizer(str(program)) == str(wanted)
+    config.write_text("base: {tokenizer_path: gone.json}\n")
+    with pytest.raises(AnswerError, match=r"base\.tokenizer_path .*gone\.json, which"):
+        recipe_tokenizer(str(program))
     config.write_text("base: {nothing: 1}\n")
     with pytest.raises(AnswerError, match="unknown nothing"):
         recipe_tokenizer(str(program))

@@ -15,14 +15,16 @@ from runtime.llm.tokenizers import Tokenizer, TokenizerError, load_tokenizer
 from tests.llm.tokenizer_files import (
     KINDS,
     TEXT,
+    WORDS,
     fallback_files,
     json_files,
+    likeliest_files,
     ranks_file,
     sentencepiece_file,
 )
 
 
-@pytest.mark.parametrize("make", [*KINDS.values(), None])
+@pytest.mark.parametrize("make", [*KINDS.values(), likeliest_files, None])
 def test_a_text_comes_back_whole_and_piece_by_piece(tmp_path: Path, make: object) -> None:
     own: Tokenizer = load_tokenizer("bytes" if make is None else make(tmp_path))  # type: ignore
     tokens = own.encode(TEXT)
@@ -47,11 +49,13 @@ _PARTS = (
     "<s>",
     "</s>",
     " <s> a",
+    "<tool>",
+    "<|im_end|>",
     "▁",
 )
 
 
-@pytest.mark.parametrize("make", [*KINDS.values(), None])
+@pytest.mark.parametrize("make", [*KINDS.values(), *WORDS.values(), None])
 def test_pieces_of_any_text_are_those_of_the_whole(tmp_path: Path, make: object) -> None:
     own: Tokenizer = load_tokenizer("bytes" if make is None else make(tmp_path))  # type: ignore
     draw = random.Random(5)
@@ -150,3 +154,13 @@ def test_a_text_that_a_tokenizer_has_no_token_for_is_one_sentence(
     assert own.encode("a") == [0]
     with pytest.raises(TokenizerError, match=r"tokenizer\.json: .*UNK"):
         own.encode("c")
+
+
+def test_added_tokens_are_read_whole_and_special_ones_have_no_text(tmp_path: Path) -> None:
+    own = load_tokenizer(likeliest_files(tmp_path))
+    assert (own.bos, own.eos) == (None, ())
+    tool, end = own.token("<tool>"), own.token("<|im_end|>")
+    tokens = own.encode("mice<tool> met<|im_end|>")
+    assert tool in tokens
+    assert tokens[-1] == end
+    assert own.decode(tokens).replace(" ", "") == "mice<tool>met"

@@ -94,6 +94,20 @@ MANY = {
     "gpt_oss": {**PAIRS, **EXPERTS, "head_dim": 8, "sliding_window": 8, "layer_types": KINDS},
     "nemotron": PAIRS,
     "phimoe": {**PAIRS, **EXPERTS},
+    "olmo3": {**PAIRS, "sliding_window": 8, "layer_types": KINDS},
+    "exaone4": {**PAIRS, "head_dim": 8, "sliding_window": 8, "layer_types": KINDS},
+    "gemma4_text": {  # a table of embeddings for each layer, heads of two sizes
+        **PAIRS,
+        "head_dim": 8,
+        "global_head_dim": 16,
+        "sliding_window": 8,
+        "layer_types": KINDS,
+        "vocab_size_per_layer_input": 96,
+        "hidden_size_per_layer_input": 8,
+        "num_kv_shared_layers": 0,
+    },
+    "modernbert-decoder": {"local_attention": 8, "global_attn_every_n_layers": 2},
+    "diffllama": PAIRS,  # attention is a difference of two
 }
 ONE = {  # one token a call
     "mamba": {"state_size": 8},
@@ -101,6 +115,14 @@ ONE = {  # one token a call
     "lfm2": {**PAIRS, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": MIXED,
     "falcon_h1": FALCON,
+    "zamba2": {  # one layer of attention is used several times
+        **PAIRS,
+        "num_hidden_layers": 4,
+        "mamba_d_state": 8,
+        "mamba_headdim": 8,
+        "n_mamba_heads": 8,
+        "layers_block_type": ["mamba", "hybrid"] * 2,
+    },
 }
 FIXED = {"llama4_text": LLAMA4}  # one token a call, where the configuration says so
 RECURRENT = {**PAIRS, "num_hidden_layers": 3, "head_dim": 8, "lru_width": 32}

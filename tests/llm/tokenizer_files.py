@@ -94,6 +94,44 @@ def fallback_files(folder: Path) -> Path:
     return folder
 
 
+def pieces_files(folder: Path) -> Path:
+    """Write pieces of words in small letters, and tokens that go around a text."""
+    library = pytest.importorskip("tokenizers")
+    own = library.Tokenizer(library.models.WordPiece(unk_token="[UNK]"))
+    own.normalizer = library.normalizers.BertNormalizer(lowercase=True)
+    own.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    own.decoder = library.decoders.WordPiece(prefix="##", cleanup=True)
+    special = ["[UNK]", "[CLS]", "[SEP]"]
+    own.train_from_iterator(
+        [TEXT],
+        library.trainers.WordPieceTrainer(
+            vocab_size=120, special_tokens=special, show_progress=False
+        ),
+    )
+    own.post_processor = library.processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    own.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def likeliest_files(folder: Path) -> Path:
+    """Write the likeliest pieces, no token that begins a text, and tokens that were added."""
+    library = pytest.importorskip("tokenizers")
+    own = library.Tokenizer(library.models.Unigram())
+    own.pre_tokenizer = library.pre_tokenizers.Metaspace()
+    own.decoder = library.decoders.Metaspace()
+    special = ["<unk>", "</s>"]
+    own.train_from_iterator(
+        [TEXT],
+        library.trainers.UnigramTrainer(
+            vocab_size=90, special_tokens=special, unk_token="<unk>", show_progress=False
+        ),
+    )
+    own.add_tokens(["<tool>", library.AddedToken("日本", lstrip=True, rstrip=True)])
+    own.add_special_tokens(["<|im_end|>"])
+    own.save(str(folder / "tokenizer.json"))
+    return folder
+
+
 KINDS = {
     "json": json_files,
     "byte fallback": fallback_files,
@@ -101,3 +139,4 @@ KINDS = {
     "tiktoken": ranks_file,
     "llama2.c": llama2c_file,
 }
+WORDS = {"likeliest": likeliest_files, "pieces": pieces_files}  # without a token that begins a text
