@@ -46,7 +46,8 @@ class FloatPairs:
         """Return the last float node whose work a quantized node does.
 
         A batch norm is in the weights of the convolution before it: the result of the convolution
-        is that of the batch norm, which the quantized graph lacks.
+        is that of the batch norm, which the quantized graph lacks. Both have constants; another
+        node that it lacks is there in parts, as a tril of ones is.
         """
         last = own
         while (follower := self._folded_into(last)) is not None:
@@ -63,7 +64,11 @@ class FloatPairs:
             return None
         computed = [value for value in user.reads if self._is_computed(value)]
         alike = _same_shape(self._plain, user, self._plain, node)
-        return user if alike and computed == [node.writes[0]] else None
+        scales = self._has_constants(node) and self._has_constants(user)
+        return user if alike and scales and computed == [node.writes[0]] else None
+
+    def _has_constants(self, node: FlatNode) -> bool:
+        return not all(map(self._is_computed, node.reads))
 
     def _is_computed(self, value: Value) -> bool:
         return value in self._plain.producers or value in self._plain.inputs
