@@ -11,6 +11,7 @@ from pathlib import Path
 from inspector.compare.alignment import GraphAlignment, align_graphs
 from inspector.compare.as_stock import as_stock
 from inspector.compare.change import MOST_SAMPLES, Change
+from inspector.compare.common_graphs import common_graphs
 from inspector.compare.differences import diff_sessions
 from inspector.compare.event_times import (
     MethodTimes,
@@ -49,9 +50,8 @@ from inspector.compare.time_origins import without_verdict
 from inspector.compare.times import module_rows, node_rows, operator_rows
 from inspector.compare.weights import recorded_weights, weight_changes
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
+from inspector.graph.model_graph import ModelGraph
 from inspector.jobs.measure import Measurement, ProgramTimes
-from inspector.join.record_maps import edge_graph
 from inspector.memory.measured import PHASES, STEADY
 from inspector.numerics.report import GapReport
 from inspector.profile.methods import unit_assumed
@@ -171,7 +171,7 @@ class _Comparing:
 
     def _method(self, method: str) -> None:
         sessions = self._sessions
-        graphs, note = _graphs(sessions, method)
+        graphs, note = common_graphs(sessions, method)
         alignments = tuple(_aligned(graphs[0], each) for each in graphs[1:])
         self._graphs.append(MethodGraphs(method, alignments, note))
         self._notes += [f"{method}: {note}"] if note else []
@@ -371,24 +371,6 @@ def _measured_values(measured: Measurement, verdicts: Sequence[TimeVerdict]) -> 
 
 def _is_tensor(change: Change, *, gone: bool) -> bool:
     return change.area == "tensors" and (None in (change.old, change.new)) == gone
-
-
-def _graphs(sessions: Sequence[Session], method: str) -> tuple[list[ModelGraph | None], str]:
-    """Return graphs of one kind: the recorded ones if all have one, else those of programs."""
-    recorded = [
-        session.record is not None and edge_graph(session.record, method) is not None
-        for session in sessions
-    ]
-    if all(recorded):
-        return [model_graph(session, method, COMPILED) for session in sessions], ""
-    note = "not all have a recorded graph: the instructions of the programs are compared"
-    graphs = [
-        model_graph(session, method, "instructions") if session.program is not None else None
-        for session in sessions
-    ]
-    if sum(graph is not None for graph in graphs) < 2:
-        note = "graphs are missing: neither all records nor two programs have one"
-    return graphs, note
 
 
 def _aligned(old: ModelGraph | None, new: ModelGraph | None) -> GraphAlignment | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.compare.change import Change
+from inspector.compare.common_graphs import common_graphs
 from inspector.compare.event_times import method_times, recorded_times, timed_methods
 from inspector.compare.times import operator_rows
 from inspector.files.session import Session
@@ -24,7 +25,10 @@ def time_changes(old: Session, new: Session, method: str = "") -> list[Change]:
 
 
 def _of_method(old: Session, new: Session, method: str) -> list[Change]:
-    times = [method_times(session, method, None) for session in (old, new)]
+    sessions = (old, new)
+    graphs, _ = common_graphs(sessions, method)
+    pairs = zip(sessions, graphs, strict=True)
+    times = [method_times(session, method, graph) for session, graph in pairs]
     one, two = times
     if one is None or two is None:
         return []

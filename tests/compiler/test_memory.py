@@ -94,7 +94,7 @@ def test_twenty_thousand_values_are_planned_in_time() -> None:
     blocks = [MemoryBlock("v", draw.randrange(1, 9999), s, s + draw.randrange(12)) for s in starts]
     before = time.process_time()
     plan = plan_blocks(blocks)
-    assert time.process_time() - before < 2
+    assert time.process_time() - before < 6  # 1 s alone on a machine; minutes if it were quadratic
     assert plan.nbytes < 1.25 * plan.lower_bound
 
 

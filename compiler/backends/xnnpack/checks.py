@@ -128,7 +128,7 @@ def positive_padding(node: Node, facts: Facts) -> str:
 
 
 def unit_step(node: Node, facts: Facts) -> str:
-    """A slice must have step 1 and be along a dimension of known size."""
+    """A slice must have step 1; where sizes change, along a known one and computed with."""
     del facts
     step = argument(node, "step")
     if step != 1:
@@ -142,6 +142,9 @@ def unit_step(node: Node, facts: Facts) -> str:
                 f"{what} has the shape {list(shape)}, the size of dimension {dim} must be static "
                 "and none 0"
             )
+    changing = any(map(is_symbolic, shape_of(given)))
+    if changing and all(user.op == "output" or op_of(user) is op_of(node) for user in node.users):
+        return "sizes are only known at run time, and nothing that computes reads the result"
     start = argument(node, "start")
     return (
         f"start is {start}, which is not known" if start is not None and is_symbolic(start) else ""

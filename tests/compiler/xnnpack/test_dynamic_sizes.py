@@ -224,6 +224,19 @@ def test_slices_along_unknown_sizes_are_refused_with_the_dimension(stock: Stock)
 
 
 @pytest.mark.interop
+def test_slices_that_nothing_computes_with_stay_outside_where_sizes_change(stock: Stock) -> None:
+    """A delegate that only moves data costs a call; the package's partitioner leaves them, too."""
+    module = Of(lambda x: x[1:3, -2:])
+    calls = [(torch.randn(5, 5, length),) for length in (6, 9)]
+    shapes = ({2: Dim.AUTO(min=4, max=12)},)
+    program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert len(left(manager)) == 2
+    assert all("nothing that computes reads the result" in reason for reason in left(manager))
+    assert_runs(manager, module, calls, stock, 0)
+
+
+@pytest.mark.interop
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize(
     ("sizes", "unknown"),
