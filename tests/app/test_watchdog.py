@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from PySide6.QtCore import QCoreApplication
 
 from tests.bench.child import ask
+from tests.bench.watchdog import Watchdog
 
 pytestmark = pytest.mark.gui
 
@@ -49,3 +53,14 @@ def test_a_busy_thread_is_a_block_with_what_ran_and_an_idle_one_is_none() -> Non
     # a wait that costs no processor time of the process is not what the program did
     assert blocks["asleep"]["wall"] >= 0.08
     assert blocks["asleep"]["seconds"] < 0.05
+
+
+def test_watchdog_ends_at_any_moment(qapp: QCoreApplication) -> None:
+    """Also while its thread is about to ask once more, which nobody would answer."""
+    for number in range(60):
+        watchdog = Watchdog(0.05)
+        watchdog.start()
+        time.sleep(0.004 + 0.0001 * number)
+        qapp.processEvents()
+        watchdog.stop()
+        assert not watchdog._watcher.is_alive()
