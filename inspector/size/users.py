@@ -224,13 +224,15 @@ def _readers(
 ) -> Iterator[tuple[str, User]]:
     """Return the stored blobs of a value, its bytes and its scales, with who reads them."""
     tensor, key = value.tensor, value.constant
+    quantization = tensor.quantization if tensor is not None else None
+    scales = quantization.scale_constant if quantization is not None else ""
+    if key not in named and scales not in named:  # most values are computed
+        return
     role, place = f" {argument}" if argument else "", modules.of_handles(handles)
     recorded, name, inferred = modules.node_of(handles), "", False
     if key in named:
         name, inferred = modules.constant_of(handles, argument, tensor, named[key].data)
         yield key, User(f"{role}{place}", "", recorded, name=name, inferred=inferred)
-    quantization = tensor.quantization if tensor is not None else None
-    scales = quantization.scale_constant if quantization is not None else ""
     if scales in named:
         name = f"{name} scales" if name else ""
         yield scales, User(f"{role} scales{place}", "", recorded, name=name, inferred=inferred)

@@ -56,7 +56,7 @@ def test_a_busy_thread_is_a_block_with_what_ran_and_an_idle_one_is_none() -> Non
 
 
 def test_watchdog_ends_at_any_moment(qapp: QCoreApplication) -> None:
-    """Also while its thread is about to ask once more, which nobody would answer."""
+    """Also while its thread is about to post an event that no loop handles any more."""
     for number in range(60):
         watchdog = Watchdog(0.05)
         watchdog.start()

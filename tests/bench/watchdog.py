@@ -119,7 +119,7 @@ class Watchdog(QObject):
             self._answered.clear()
             QCoreApplication.postEvent(self, _Ping())
             while not self._answered.wait(_PERIOD):
-                if self._ended.is_set():  # set meanwhile: nobody answers any more
+                if self._ended.is_set():  # set meanwhile: no event is handled any more
                     break
                 if time.perf_counter() - self._began[0] > _FIRST:
                     stacks.append(_described(sys._current_frames().get(self._thread_id)))
