@@ -9,10 +9,21 @@ from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal, Slot
 from shiboken6 import isValid
+from typing_extensions import override
 
 _SLICE_SECONDS = 0.010  # of calls in a row; the user's events come before further ones
+
+
+class _Question(QEvent):
+    """Asks whether the events before it are done."""
+
+    KIND = QEvent.Type(QEvent.registerEventType())
+
+    def __init__(self) -> None:
+        super().__init__(self.KIND)
+        self.answered = threading.Event()
 
 
 class GuiThread(QObject):
@@ -47,6 +58,27 @@ class GuiThread(QObject):
             if not self._scheduled:
                 self._scheduled = True
                 self._posted.emit()
+
+    def wait_for_events(self, seconds: float) -> None:
+        """Return once the GUI thread has done the events there are, or after that many seconds.
+
+        Between two pieces of work a thread leaves the interpreter to the GUI thread like this:
+        each function of ours that Qt calls while it lays out and paints has to have it.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            question = _Question()
+            answered = question.answered
+            QCoreApplication.postEvent(self, question, Qt.EventPriority.LowEventPriority.value)
+        answered.wait(seconds)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, _Question):
+            event.answered.set()
+            return True
+        return super().event(event)
 
     def _end(self) -> None:
         with self._lock:

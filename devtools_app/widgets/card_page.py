@@ -47,7 +47,7 @@ class CardPage(QScrollArea):
         self._facts.addLayout(self._far, 1)
         self._columns.addLayout(self._left, _LEFT_PART)
         self._columns.addLayout(self._facts, _RIGHT_PART)
-        layout = QVBoxLayout(page)
+        self._cards = layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 14, 16, 16)
         layout.setSpacing(12)
         layout.addLayout(self._head)
@@ -58,12 +58,19 @@ class CardPage(QScrollArea):
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._fit)
+        self._placed = QTimer(self)
+        self._placed.setSingleShot(True)
+        self._placed.timeout.connect(self._paint_all)
         self.setWidget(page)
         page.installEventFilter(self)
 
     def begin(self) -> None:
-        """Keep the look and the position of the page while its cards are replaced."""
+        """Keep the look and the position of the page while its cards are replaced.
+
+        They are laid out once, at the end: after each card it takes up to 10 ms for all of them.
+        """
         self.viewport().setUpdatesEnabled(False)
+        self._cards.setEnabled(False)
         self._scrolled = self.verticalScrollBar().value()
 
     def clear(self) -> None:
@@ -95,6 +102,7 @@ class CardPage(QScrollArea):
         """Align the cards of all columns to the top, and show them."""
         for column in (self._left, self._right, self._far):
             column.addStretch(1)
+        self._cards.setEnabled(True)
         self._ended = True
         self._fit_later()
 
@@ -115,12 +123,18 @@ class CardPage(QScrollArea):
 
     def _fit(self) -> None:
         page = self._page
+        if not self._cards.isEnabled():
+            return
         if page.height() < page.minimumSizeHint().height():
             self.event(QEvent(QEvent.Type.LayoutRequest))  # a scroll area fits its widget on this
         if self._ended:
+            self._ended = False
+            self._placed.start(0)  # painting takes as long as placing: other events come between
+
+    def _paint_all(self) -> None:
+        if self._cards.isEnabled():  # else its cards are being replaced once more
             self.verticalScrollBar().setValue(self._scrolled)
             self.viewport().setUpdatesEnabled(True)
-            self._ended = False
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -42,6 +42,7 @@ class Chart(pg.PlotWidget):
         self._font = QFont()
         self._bottom = 0.0  # pixels of the bottom axis
         self._dots: list[pg.ScatterPlotItem] = []
+        self._steps: Any = None
 
     def begin(self, palette: Palette, font: QFont, background: str) -> None:
         """Remove all items; items drawn next use these colours and this font."""
@@ -166,12 +167,18 @@ class Chart(pg.PlotWidget):
         pen = pg.mkPen(colour, width=width, style=style)
         self._item.addItem(pg.PlotCurveItem(np.asarray(x), np.asarray(y), pen=pen, antialias=True))
 
-    def steps(self, y: NDArray[np.int64], colour: str, fill: str) -> None:
-        """Draw one step per value, each of width 1, filled down to zero."""
-        x = np.arange(len(y) + 1)
+    def steps(self, edges: ArrayLike, y: ArrayLike, colour: str, fill: str) -> None:
+        """Draw one step per value from edge to edge, filled down to zero."""
         pen, brush = pg.mkPen(colour, width=1.0), pg.mkBrush(fill)
-        item = pg.PlotCurveItem(x, y, stepMode="center", pen=pen, brush=brush, fillLevel=0)
-        self._item.addItem(item)
+        places = np.asarray(edges), np.asarray(y)
+        self._steps = pg.PlotCurveItem(
+            *places, stepMode="center", pen=pen, brush=brush, fillLevel=0
+        )
+        self._item.addItem(self._steps)
+
+    def move_steps(self, edges: ArrayLike, y: ArrayLike) -> None:
+        """Replace edges and values of the steps that were drawn."""
+        self._steps.setData(np.asarray(edges), np.asarray(y))
 
     def dots(
         self,

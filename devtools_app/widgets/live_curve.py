@@ -14,6 +14,7 @@ from devtools_app.appearance.colours import mix
 from devtools_app.appearance.paint_theme import qcolor
 from devtools_app.appearance.theme import Theme
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.step_bins import step_bins
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.units import format_bytes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
 
 _HEIGHT = 76  # with text of the usual size
+_BINS = 2048  # more steps than there are pixels: 50,000 took 28 ms to paint
 
 
 class LiveCurve(Plot):
@@ -75,7 +77,9 @@ class LiveCurve(Plot):
         """Show the steps that the plan above shows."""
         self._camera = camera
         if self.chart is not None and not self.is_empty():
-            self.chart.show_range(*self._ranges())
+            x, y = self._ranges()
+            self.chart.show_range(x, y)
+            self.chart.move_steps(*step_bins(self._live, *x, _BINS))
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         scale = self.theme.scale  # as of the plan above
@@ -98,7 +102,8 @@ class LiveCurve(Plot):
         chart.set_margins(0, 6 * scale, RIGHT * scale, 6)
         chart.show_range(x, y)
         chart.axis("left", [(y[1], format_bytes(int(y[1])))], room=LEFT * scale)
-        chart.steps(self._live, palette.accent, mix(palette.surface, palette.accent, 0.22))
+        fill = mix(palette.surface, palette.accent, 0.22)
+        chart.steps(*step_bins(self._live, *x, _BINS), palette.accent, fill)
         for step, colour in ((self._peak, palette.bad), (self._step, palette.accent)):
             if step is not None:
                 chart.column(step, step + 1, qcolor(colour, 0.35))

@@ -11,7 +11,8 @@ import weakref
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QGuiApplication
 
 from devtools_app.shell.cyclic_gc import GarbageCollector
 
@@ -34,7 +35,7 @@ class Busy(QLabel):
 app = QApplication([])
 collector = GarbageCollector() if sys.argv[1] == "ours" else None
 for turn in range(20):
-    for number in range(60):
+    for number in range(21):
         label = Busy("x") if number % 3 else QLabel("y")
         label.me = [label]
         label.ensurePolished()
@@ -69,13 +70,13 @@ def test_restyling_with_garbage_widgets_does_not_end_the_process():
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) < 20 * 60, "garbage is collected all the same"
+    assert int(done.stdout) < 20 * 21, "garbage is collected all the same"
 
 
 def test_collector_lets_no_other_thread_collect(collector):
     died = weakref.ref(_Cycle())
     kept: list[list[int]] = []
-    other = threading.Thread(target=lambda: kept.extend([] for _ in range(60_000)))
+    other = threading.Thread(target=lambda: kept.extend([] for _ in range(20_000)))
     other.start()
     other.join()
     assert died() is not None
@@ -100,7 +101,7 @@ def test_collector_works_from_the_event_loop(qtbot, collector):
     kept: list[list[int]] = []
 
     def collected() -> bool:
-        kept.extend([] for _ in range(1000))  # others are freed meanwhile, which counts against it
+        kept.extend([] for _ in range(200))  # others are freed meanwhile, which counts against it
         return died() is None
 
     qtbot.waitUntil(collected, timeout=20_000)
@@ -115,7 +116,11 @@ def test_collector_stopped_gives_the_collector_back(qapp):
     assert gc.isenabled()
 
 
-def test_large_models_are_frozen_and_looked_at_again_once_a_session_is_closed(collector):
+def test_large_models_are_frozen_and_looked_at_once_a_session_is_closed_and_nobody_waits(
+    collector, monkeypatch
+):
+    where = Qt.ApplicationState.ApplicationActive
+    monkeypatch.setattr(QGuiApplication, "applicationState", lambda: where)
     kept = [[number] for number in range(300_000)]
     died = weakref.ref(_Cycle())
     collector.collect_due()
@@ -123,5 +128,29 @@ def test_large_models_are_frozen_and_looked_at_again_once_a_session_is_closed(co
     assert died() is not None  # frozen with the rest
     collector.thaw()
     collector.collect_due()
+    assert gc.get_freeze_count() > len(kept), "the user is at work in the window"
+    where = Qt.ApplicationState.ApplicationInactive
+    collector.collect_due()
     assert gc.get_freeze_count() < len(kept)
     assert died() is None
+
+
+@pytest.mark.parametrize("generation", [0, 1, 2])
+def test_no_collection_looks_at_more_objects_than_fit_into_a_frame(
+    collector, monkeypatch, generation
+):
+    looked: list[int] = []
+    collect = gc.collect
+
+    def counted(generation: int = 2) -> int:
+        looked.append(sum(len(gc.get_objects(one)) for one in range(generation + 1)))
+        return collect(generation)
+
+    monkeypatch.setattr(gc, "collect", counted)
+    gc.freeze()
+    kept: list[list[int]] = []
+    for _ in range(60):
+        kept.extend([] for _ in range(2_000 * 10**generation // 10))
+        collector.collect_due()
+    assert looked
+    assert max(looked) < 60_000

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from devtools_app import views
-from devtools_app.jobs.imports import Imports, import_later, is_imported
+from devtools_app.jobs.imports import Imports, _Turns, import_later, is_imported
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, entry
@@ -78,6 +80,50 @@ def test_a_module_is_not_there_before_its_content(qtbot: QtBot, folder: Path) ->
 
 def test_imports_that_were_not_started_leave_it_to_who_needs_a_module() -> None:
     assert Imports().ready("no.such.module")
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_thread_that_imports_lets_the_gui_thread_finish_before_each_module(
+    qtbot: QtBot, folder: Path, *, later: bool
+) -> None:
+    kind = "later" if later else "queued"
+    inner = [f"{kind}_inner_{number}" for number in range(3)]
+    for name in inner:
+        (folder / f"{name}.py").write_text("import time\ntime.sleep(0.01)\n", "utf-8")
+    lines = "".join(f"import devtools_app.views.{name}\n" for name in inner)
+    (folder / f"{kind}_outer.py").write_text(lines, "utf-8")
+    outer = f"devtools_app.views.{kind}_outer"
+    imports = Imports()
+    if later:
+        import_later(outer)
+    else:
+        imports.start([outer])
+    event = time.perf_counter() + 0.05
+    while time.perf_counter() < event:  # an event that gives the interpreter away all the time
+        time.sleep(0.0005)
+        seen = [name for name in inner if f"devtools_app.views.{name}" in sys.modules]
+    assert len(seen) < len(inner)
+    qtbot.waitUntil(lambda: is_imported(outer))
+    imports.stop()
+
+
+def test_a_thread_that_the_gui_thread_waits_for_hurries(qtbot: QtBot, folder: Path) -> None:
+    inner = [f"hurried_{number}" for number in range(60)]
+    for name in inner:
+        (folder / f"{name}.py").write_text("import time\ntime.sleep(0.003)\n", "utf-8")
+    lines = "".join(f"import devtools_app.views.{name}\n" for name in inner)
+    (folder / "hurried_outer.py").write_text(lines, "utf-8")
+    imports = Imports()
+    imports.start(["devtools_app.views.hurried_outer"])
+    time.sleep(0.03)
+    waited = []
+    turns = next(one for one in sys.meta_path if isinstance(one, _Turns))
+    wait = turns._gui.wait_for_events
+    turns._gui = SimpleNamespace(wait_for_events=lambda seconds: (waited.append(1), wait(seconds)))
+    imports.stop()
+    assert is_imported("devtools_app.views.hurried_outer")
+    assert len(waited) <= 1
+    assert turns not in sys.meta_path
 
 
 def _written(folder: Path, *names: str) -> list[str]:

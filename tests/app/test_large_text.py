@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QDialog, QScrollArea, QTableVie
 
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.appearance.look import BASE_SIZE
+from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.jobs.latest import Latest
@@ -29,7 +30,8 @@ DOUBLE = 2 * BASE_SIZE
 
 
 def still(window: MainWindow, qtbot) -> None:
-    qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+    for kind in (Latest, Slices):
+        qtbot.waitUntil(lambda kind=kind: not any(one.busy for one in window.findChildren(kind)))
     qtbot.waitUntil(lambda: not window.theme.busy)
     qtbot.wait(60)
 
