@@ -96,9 +96,24 @@ def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: 
     return int(most) if most.is_Integer else None
 
 
+def of_integers(expression: Any) -> Any:  # noqa: ANN401
+    """Return a formula simplified as one of integers, as the symbols of sizes are.
+
+    Those that torch reads from a file are not declared so, and even ``s0 // 1`` stays as it is.
+    """
+    loose = [one for one in expression.free_symbols if one.name[0] in "su" and not one.is_integer]
+    if not loose:
+        return expression
+    typed = {one: _sympy.Dummy(one.name, integer=True) for one in loose}
+    found = expression.xreplace(typed)
+    return found.xreplace({value: key for key, value in typed.items()})
+
+
 def simplified(expression: Any) -> Any:  # noqa: ANN401
-    """Return a formula with exact integer divisions simplified."""
-    return expression.replace(_is_division, _divided)
+    """Return a formula of integers with exact divisions simplified."""
+    if expression.is_Atom:
+        return expression
+    return of_integers(expression).replace(_is_division, _divided)
 
 
 def _is_division(part: Any) -> bool:  # noqa: ANN401

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from compiler.errors import UnsupportedError
-from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, expression_of, floordiv
+from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, expression_of, floordiv, of_integers
 
 _sympy: Any = importlib.import_module("sympy")  # it has no types
 _BY_NAME = {name: target for target, name in NUMBER_OPERATORS.items()}
@@ -70,7 +70,7 @@ class Symbols:
 
         Raises: UnsupportedError if it depends on data or on a formula without an operator
         """
-        return self._of(_simplified(size.node.expr), size.node.shape_env)
+        return self._of(of_integers(size.node.expr), size.node.shape_env)
 
     def _of(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
         if expression.is_Integer:
@@ -171,19 +171,6 @@ class Symbols:
         node = self._graph.create_node("call_function", target, args)
         node.meta = {**self._describe(), "val": value}
         return node
-
-
-def _simplified(expression: Any) -> Any:  # noqa: ANN401
-    """Return a formula simplified as one of integers, as the symbols of sizes are.
-
-    Those that torch reads from a file are not declared so, and even ``s0 // 1`` stays as it is.
-    """
-    loose = [one for one in expression.free_symbols if one.name[0] in "su" and not one.is_integer]
-    if not loose:
-        return expression
-    typed = {one: _sympy.Dummy(one.name, integer=True) for one in loose}
-    found = expression.xreplace(typed)
-    return found.xreplace({value: key for key, value in typed.items()})
 
 
 def _is_power(expression: Any) -> bool:  # noqa: ANN401

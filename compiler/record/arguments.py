@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from compiler.errors import UnsupportedError
+from compiler.untyped import expression_of, simplified
 from schema.etrecord.graph.dtypes import LAYOUTS, MEMORY_FORMATS, serde_dtype_names
 
 Json = dict[str, Any]
@@ -95,7 +96,16 @@ def size(value: Any) -> Json:  # noqa: ANN401 - an int or a symbolic one
     if isinstance(value, int):
         return {"as_int": value}
     hint = {"as_int": value.node.hint} if value.node.has_hint() else None
-    return {"as_expr": {"expr_str": str(value.node.expr), "hint": hint}}
+    return {"as_expr": {"expr_str": formula(value), "hint": hint}}
+
+
+def formula(value: Any) -> str:  # noqa: ANN401 - a symbolic number or condition
+    """Return the expression of a symbolic number.
+
+    Readers simplify it: one that comes to a symbol they know already, as ``s0 // 1`` does, is
+    refused by the package's.
+    """
+    return str(simplified(expression_of(value)))
 
 
 def tensor_meta(tensor: torch.Tensor) -> Json:

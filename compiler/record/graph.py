@@ -25,6 +25,7 @@ from compiler.record.arguments import (
     Json,
     argument,
     dtype_code,
+    formula,
     size,
     tensor_meta,
 )
@@ -36,7 +37,6 @@ from compiler.untyped import (
     SYMBOLIC,
     HigherOrderOperator,
     OpOverload,
-    expression_of,
     largest,
     ranges_of,
 )
@@ -133,9 +133,7 @@ class _GraphWriter:
 
     def _number(self, name: str, value: Any) -> Json:  # noqa: ANN401
         if isinstance(value, torch.SymBool):
-            self.conditions[name] = {
-                "as_expr": {"expr_str": str(expression_of(value)), "hint": None}
-            }
+            self.conditions[name] = {"as_expr": {"expr_str": formula(value), "hint": None}}
             return {"as_sym_bool": {"as_name": name}}
         self.sizes[name] = size(value)
         return {"as_sym_int": {"as_name": name}}

@@ -115,14 +115,22 @@ def tables_of(python: str, vendor: str) -> VendorTables:
     return _ask(python, VendorTables, do="card", vendor=vendor)
 
 
-def partitioner_of(python: str, asked: NamedObject) -> PartitionerElsewhere:
+def partitioner_of(
+    python: str, asked: NamedObject, libraries: Sequence[str] = ()
+) -> PartitionerElsewhere:
     """Return a partitioner of another interpreter.
+
+    Args:
+        python: the interpreter
+        asked: name and options
+        libraries: that register operators of the programs there
 
     Raises: ToolchainError if it cannot be created there
     """
     number = next(_numbers)
     given = {"name": asked.name, "options": dict(asked.options)}
-    found = _ask(python, _Prepared, do="prepare", number=number, partitioner=given)
+    needed = {"partitioner": given, "libraries": list(libraries)}
+    found = _ask(python, _Prepared, do="prepare", number=number, **needed)
     return PartitionerElsewhere(python, number, found.name, found.spec)
 
 
@@ -133,10 +141,12 @@ class QuantizerElsewhere:
     Attributes:
         python: the interpreter
         asked: name and options
+        libraries: that register operators of the programs there
     """
 
     python: str
     asked: NamedObject
+    libraries: tuple[str, ...] = ()
 
     def quantized(
         self, program: ExportedProgram, calls: Sequence[tuple[Any, ...]] | None
@@ -150,11 +160,12 @@ class QuantizerElsewhere:
         Raises: ToolchainError if it fails there
         """
         given = {"name": self.asked.name, "options": dict(self.asked.options)}
+        needed = {"quantizer": given, "libraries": list(self.libraries)}
         with tempfile.TemporaryDirectory() as folder:
             torch.export.save(program, Path(folder) / PROGRAM_FILE)
             if calls is not None:
                 torch.save(list(calls), Path(folder) / CALLS_FILE)
-            _ask(self.python, dict[str, Any], do="quantize", folder=folder, quantizer=given)
+            _ask(self.python, dict[str, Any], do="quantize", folder=folder, **needed)
             return torch.export.load(Path(folder) / QUANTIZED_FILE)
 
 

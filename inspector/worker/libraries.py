@@ -19,7 +19,9 @@ import torch
 
 from inspector.worker.exporter import AnswerError, module_of, sentence_of
 
-_CALLED = re.compile(rb'"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?"')
+_CALLED = re.compile(
+    rb'"(?:torch\.ops|executorch\.exir\.dialects\.edge\.ops)\.(\w+)\.(\w+)(?:\.\w+)?"'
+)
 _GRAPHS = "/models/"  # folder of an archive that has its graphs
 _LARGEST = 1 << 28  # bytes of a graph that are searched
 _SHARED = (".so", ".dylib", ".dll")
@@ -104,15 +106,24 @@ def lacking(operators: list[str]) -> str:
 
 def unregistered(path: str | Path) -> list[str]:
     """Return the operators a ``.pt2`` file calls that this process does not know, sorted."""
-    called: set[tuple[str, str]] = set()
     try:
         with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                if _GRAPHS in entry.filename and entry.file_size <= _LARGEST:
-                    found: list[tuple[bytes, bytes]] = _CALLED.findall(archive.read(entry))
-                    called |= {(space.decode(), name.decode()) for space, name in found}
+            graphs = [
+                archive.read(entry)
+                for entry in archive.infolist()
+                if _GRAPHS in entry.filename and entry.file_size <= _LARGEST
+            ]
     except (OSError, zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError):
         return []  # torch has reported the error
+    return unregistered_in(graphs)
+
+
+def unregistered_in(graphs: Iterable[bytes]) -> list[str]:
+    """Return the operators that graphs in JSON call and this process does not know, sorted."""
+    called: set[tuple[str, str]] = set()
+    for text in graphs:
+        found: list[tuple[bytes, bytes]] = _CALLED.findall(text)
+        called |= {(space.decode(), name.decode()) for space, name in found}
     called = {(space, name) for space, name in called if space != "higher_order"}
     return sorted(f"{space}::{name}" for space, name in called if not _is_known(space, name))
 

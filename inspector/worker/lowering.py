@@ -67,7 +67,9 @@ def _partitioner(job: CompileJob, text: str) -> Any:  # noqa: ANN401
     try:
         asked = parse_partitioner(text)
         python = _elsewhere(job, text)
-        return partitioner_of(python, asked) if python else create_partitioner(asked)
+        if python:
+            return partitioner_of(python, asked, job.libraries)
+        return create_partitioner(asked)
     except (PartitionerNameError, ToolchainError) as error:
         raise AnswerError(str(error)) from error
 

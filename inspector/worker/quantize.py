@@ -32,7 +32,11 @@ from schema.vendors.names import quantizer_vendor
 
 
 def quantize_source(
-    requested: Quantization, source: Exported, notify: Say, backend_python: str = ""
+    requested: Quantization,
+    source: Exported,
+    notify: Say,
+    backend_python: str = "",
+    libraries: tuple[str, ...] = (),
 ) -> Exported:
     """Return the programs quantized according to a job, reporting stages.
 
@@ -41,6 +45,7 @@ def quantize_source(
         source: the programs
         notify: called with messages
         backend_python: interpreter of vendors' quantizers, as in a job
+        libraries: of operators, which it loads
 
     Raises: AnswerError naming the missing or invalid part
     """
@@ -48,7 +53,7 @@ def quantize_source(
         return source
     if requested.by_weights:
         return _quantize_weights(requested, source, notify)
-    chosen = _chosen(requested, source, backend_python)
+    chosen = _chosen(requested, source, backend_python, libraries)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
@@ -91,7 +96,7 @@ def _quantize_weights(requested: Quantization, source: Exported, notify: Say) ->
 
 
 def _chosen(
-    requested: Quantization, source: Exported, backend_python: str
+    requested: Quantization, source: Exported, backend_python: str, libraries: tuple[str, ...]
 ) -> Mapping[str, QuantizationModes | SupportsAnnotate | QuantizerElsewhere]:
     """Return the quantization by method, each with a separate quantizer."""
     if not requested.quantizer:
@@ -99,7 +104,7 @@ def _chosen(
     if replace(requested, calibration="", quantizer="") != Quantization():
         raise AnswerError("a quantizer replaces the mode and its overrides: use only one of them")
     try:
-        elsewhere = _elsewhere(requested.quantizer, backend_python)
+        elsewhere = _elsewhere(requested.quantizer, backend_python, libraries)
         return {
             method: elsewhere or named_quantizer(requested.quantizer) for method in source.programs
         }
@@ -107,10 +112,12 @@ def _chosen(
         raise AnswerError(str(error)) from error
 
 
-def _elsewhere(text: str, backend_python: str) -> QuantizerElsewhere | None:
+def _elsewhere(
+    text: str, backend_python: str, libraries: tuple[str, ...]
+) -> QuantizerElsewhere | None:
     """Return the quantizer of a vendor in the interpreter of a job, None for this one."""
     python = interpreter_of(backend_python, text) if quantizer_vendor(text) is not None else ""
-    return QuantizerElsewhere(python, parse_named(text, "mode")) if python else None
+    return QuantizerElsewhere(python, parse_named(text, "mode"), libraries) if python else None
 
 
 def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:

@@ -105,7 +105,7 @@ class Warm:
             if known == key:
                 return built
         self._restore_numbers()
-        built = quantize_source(requested, source, notify, job.backend_python)
+        built = quantize_source(requested, source, notify, job.backend_python, job.libraries)
         self._quantized = [*self._quantized[1 - _MOST :], (key, built)]
         return built
 

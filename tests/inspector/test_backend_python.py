@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,54 @@ def test_payloads_are_made_there_and_rules_hold(tmp_path: Path, alone: str) -> N
     torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=1e-5, atol=1e-5)
 
 
+_LIBRARY = """
+import torch
+library = torch.library.Library("toy_elsewhere", "DEF")
+library.define("twice(Tensor x) -> Tensor")
+library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+library.define("twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+library.define("raise_(Tensor(a!) x) -> ()")
+
+def raise_(x):
+    x.add_(1)
+library.impl("raise_", raise_, "CompositeExplicitAutograd")
+"""
+_CALLS_IT = """
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+        y = x.relu() + 1
+        torch.ops.toy_elsewhere.raise_(y)
+        return torch.ops.toy_elsewhere.twice(y) - x
+def build():
+    return Net(), (torch.randn(2, 3),)
+"""
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+def test_operators_of_libraries_are_registered_there(tmp_path: Path, alone: str) -> None:
+    """Plain ones and such that write; without the library the sentence names them."""
+    library, net = tmp_path / "operators.py", tmp_path / "calls_it.py"
+    library.write_text(_LIBRARY)
+    net.write_text(_CALLS_IT)
+    job = CompileJob(
+        Source(str(net), "build"),
+        partitioners=("vulkan",),
+        backend_python=alone,
+        libraries=(str(library),),
+    )
+    _, built = compiled(tmp_path / "out", job)
+    assert [one.id for one in built.plans[0].delegates] == ["VulkanBackend", "VulkanBackend"]
+    called = {one.full_name for one in built.plans[0].operators}
+    assert {"toy_elsewhere::twice.out", "toy_elsewhere::raise_"} <= called
+    backend_python.close_interpreters()
+    with pytest.raises(
+        ToolchainError, match=r"toy_elsewhere::raise_, toy_elsewhere::twice are not"
+    ):
+        compiled(tmp_path / "other", replace(job, libraries=()))  # registered here already
+
+
 @pytest.mark.interop
 @pytest.mark.timeout(600)
 def test_unknown_partitioner_of_an_interpreter_is_one_sentence(tmp_path: Path) -> None:
@@ -144,7 +193,7 @@ _PREPARED = """
 import json, sys
 from inspector.toolchain.stock import handing
 for number, name in enumerate(sys.argv[1:]):
-    asked = {"number": number, "partitioner": {"name": name, "options": {}}}
+    asked = {"number": number, "partitioner": {"name": name, "options": {}}, "libraries": []}
     spec = handing.prepare(asked, lambda *_, **__: None)["spec"]
     print(json.dumps(spec and spec["backend"]))
 """

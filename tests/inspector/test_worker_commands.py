@@ -88,7 +88,7 @@ def test_another_interpreter_finds_what_is_installed_beside_it(tmp_path: Path) -
     """That of `--backend-python`: no package of ours has run there before the vendor's code."""
     source, told = _source(tmp_path)
     given = {"name": f"{source.rpartition(':')[0]}:Mine", "options": {}}
-    question = {"do": "prepare", "number": 0, "partitioner": given}
+    question = {"do": "prepare", "number": 0, "partitioner": given, "libraries": []}
     with subprocess.Popen(
         [sys.executable, str(SCRIPT)],
         stdin=subprocess.PIPE,

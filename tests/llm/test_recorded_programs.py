@@ -18,14 +18,13 @@ FAMILIES = ("llama3", "qwen3_0_6b", "gemma3")
 
 
 CALLS = [([[3, 1, 4, 1]], 0), ([[5]], 4), ([[9, 2]], 5)]
-SINGLE = [([[3]], 0), ([[5]], 1), ([[9]], 2)]
 
 
-def _logits(model: Path, calls: list[tuple[list[list[int]], int]] = CALLS) -> list[torch.Tensor]:
+def _logits(model: Path) -> list[torch.Tensor]:
     method = Runtime.get().load_program(model).load_method("forward")
     return [
         method.execute([torch.tensor(tokens), torch.tensor([place])])[0].clone()
-        for tokens, place in calls
+        for tokens, place in CALLS
     ]
 
 
@@ -53,18 +52,14 @@ def test_a_recorded_decoder_with_plain_attention_compiles_again(
 @pytest.mark.interop
 @pytest.mark.parametrize(
     ("custom", "elsewhere"),
-    [(False, False), (True, False), (False, True)],
-    ids=["plain", "custom", "elsewhere"],
+    [(False, False), (True, False), (False, True), (True, True)],
+    ids=["plain", "custom", "elsewhere", "custom_elsewhere"],
 )
 def test_a_decoder_compiles_for_a_backend_of_the_package(
     *, custom: bool, elsewhere: bool, tmp_path: Path
 ) -> None:
     """It fuses norms, whose epsilon it reads; attention that it does not know stays outside."""
-    model = {
-        "use_kv_cache": True,
-        "use_sdpa_with_kv_cache": custom,
-        "enable_dynamic_shape": not elsewhere,
-    }
+    model = {"use_kv_cache": True, "use_sdpa_with_kv_cache": custom}
     content = {
         "base": {"model_class": "llama3", "params": SMALL},
         "model": model,
@@ -82,8 +77,7 @@ def test_a_decoder_compiles_for_a_backend_of_the_package(
     assert {one.id for one in plan.delegates} == {"VulkanBackend"}
     outside = [one.full_name for one in plan.operators if one.full_name.startswith("llama::")]
     assert bool(outside) is custom
-    calls = SINGLE if elsewhere else CALLS
-    given, wanted = (_logits(folder / "model.pte", calls) for folder in (again, out))
+    given, wanted = (_logits(folder / "model.pte") for folder in (again, out))
     torch.testing.assert_close(given, wanted, atol=1e-5, rtol=1e-5)
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.architecture.tree import ROOT
+from tests.zoo.columns import stamp
 from tests.zoo.models import MODELS
 from tests.zoo.partitions import write_partitions
 from tests.zoo.table import write_page
@@ -58,6 +59,8 @@ def measure(side: str, name: str, options: argparse.Namespace) -> str:
         except subprocess.TimeoutExpired:
             return f"not done in {options.timeout:.0f} s"
     written = (folder / f"{side}.json").exists()
+    if written and side in SIDES:
+        stamp(folder, side)
     return "done" if written else f"ended with code {done.returncode}, see {folder / side}.log"
 
 

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.zoo.columns import defects_of, note, rows_of, stamps_of
 from tests.zoo.models import MODELS
 
 HEAD = """# Real architectures
 
 Networks of torchvision, timm and transformers, and small ones of the same kinds, with random
 weights: compiled in four ways, run on both XNNPACK engines and on the stock runtime, compared with
-what the stock compiler makes. `make zoo` measures what was not measured yet, and writes this page.
+what the stock compiler makes. `make zoo` measures what `zoo-output` has no results of, and writes
+this page; models without results keep their rows.
 Partitions alone are measured faster, into [partitions.md](partitions.md).
 
 - *Nodes*: partitions / delegated nodes / other nodes in float32, as `get_delegation_info` of each
@@ -46,16 +48,25 @@ _TITLES = (
 
 
 def write_page(results: Path, page: Path) -> list[str]:
-    """Write the page; return what is wrong with any model."""
+    """Write the page; return what is wrong with any model.
+
+    Models without results keep the rows that they have on the page.
+    """
     rows, wrong = [], []
-    left = [name for name in MODELS if not (results / name / "ours.json").exists()]
+    before, defects = rows_of(page), defects_of(page)
+    measured = [name for name in MODELS if (results / name / "ours.json").exists()]
+    kept = [name for name in MODELS if name in before and name not in measured]
+    left = [name for name in MODELS if name not in (*kept, *measured)]
     for name in MODELS:
-        found = read(results / name)
-        if name not in left:
-            rows.append(row(name, found))
+        if name in measured:
+            found = read(results / name)
+            rows.append(f"| {' | '.join(row(name, found))} |")
             wrong += [f"{name}: {line}" for line in problems(found)]
-    lines = [_TITLES, ["---"] * len(_TITLES), *rows]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        elif name in kept:
+            rows.append(before[name])
+            wrong += defects.get(name, [])
+    titles = [f"| {' | '.join(cells)} |" for cells in (_TITLES, ["---"] * len(_TITLES))]
+    table = note(kept, stamps_of(results, measured)) + "\n".join((*titles, *rows))
     listed = "\n".join(f"- {line}" for line in wrong) or "Nothing."
     missing = f"Not measured yet: {', '.join(left)}.\n\n" if left else ""
     page.write_text(f"{HEAD}{table}\n\n{missing}## What is wrong\n\n{listed}\n", "utf-8")

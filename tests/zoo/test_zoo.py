@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.__main__ import QUICK, SIDES, measure
+from tests.zoo.__main__ import PAGE, QUICK, SIDES, measure
+from tests.zoo.columns import KEPT, STAMP, defects_of, rows_of
 from tests.zoo.models import MODELS
 from tests.zoo.partitions import problems as partition_problems
 from tests.zoo.partitions import write_partitions
@@ -97,3 +98,48 @@ def test_page_names_what_is_wrong(tmp_path: Path) -> None:
     page = (tmp_path / "models.md").read_text("utf-8")
     assert "| moe | 1/2/3 | – | 0/– |" in page
     assert "Not measured yet: mobilenet_v2, " in page
+
+
+def _result(folder: Path, name: str, compiler: str) -> None:
+    way = {"bytes": 10, "delegation": [7, 8, 9], "error_of": {}}
+    way["memory"] = {"least": 1, "peak": 1, "planned": 1, "broken": []}
+    (folder / name).mkdir(parents=True)
+    (folder / name / "ours.json").write_text(json.dumps({"float": way}))
+    (folder / name / STAMP).write_text(json.dumps({"ours": compiler}))
+
+
+def test_page_of_this_tree_is_what_the_generator_writes(tmp_path: Path) -> None:
+    """Without any result, also its note on older columns and what is wrong."""
+    page = tmp_path / "models.md"
+    page.write_bytes(PAGE.read_bytes())
+    wrong = write_page(tmp_path / "none", page)
+    assert page.read_text("utf-8") == PAGE.read_text("utf-8")
+    assert wrong == [line for lines in defects_of(PAGE).values() for line in lines]
+    assert {name for one in KEPT for name in one.models} <= set(rows_of(PAGE))
+
+
+def test_a_measured_model_leaves_the_note_on_older_columns(tmp_path: Path) -> None:
+    page = tmp_path / "models.md"
+    page.write_bytes(PAGE.read_bytes())
+    _result(tmp_path, "swin_tiny", "2026-11-27 abc")
+    write_page(tmp_path, page)
+    text, rows = " ".join(page.read_text("utf-8").split()), rows_of(page)
+    assert rows["swin_tiny"].startswith("| swin_tiny | 7/8/9 | ")
+    assert rows["gpt2"] == rows_of(PAGE)["gpt2"]
+    assert "*nodes* of swin_tiny are" not in text
+    assert "of swin_tiny are of the compiler of 2026-11-27 abc." in text
+    assert "first run of all models" in text
+
+
+def test_page_of_one_compiler_has_no_note(tmp_path: Path) -> None:
+    page = tmp_path / "models.md"
+    for name in MODELS:
+        _result(tmp_path, name, "2026-11-27 abc")
+    write_page(tmp_path, page)
+    assert "Not all columns" not in page.read_text("utf-8")
+    _result(tmp_path / "other", "moe", "2026-11-28 def")
+    (tmp_path / "moe" / STAMP).write_bytes((tmp_path / "other" / "moe" / STAMP).read_bytes())
+    write_page(tmp_path, page)
+    text = " ".join(page.read_text("utf-8").split())
+    assert "of moe are of the compiler of 2026-11-28 def." in text
+    assert "rnnt_joiner are of the compiler of 2026-11-27 abc." in text

@@ -8,27 +8,33 @@ from __future__ import annotations
 import base64
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from compiler.dialect import llama
+from compiler.dialect.mutating_ops import is_write
+from compiler.dialect.written import WRITTEN_NAMESPACES
 from compiler.innermost import innermost
 from compiler.interface.lifted_scalars import show_scalars
 from compiler.interface.package_forms import in_package_form
 from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
 from inspector.toolchain.handed_files import CUSTOM_MEMBER
-from inspector.toolchain.stock.nodes import calls_in, operator_of, unit_of
+from inspector.toolchain.stock.nodes import calls_in, operator_name, operator_of, unit_of
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make
 from inspector.toolchain.stock.rules import TAG, asking
-from inspector.worker.exporter import redirect_logs
+from inspector.worker.exporter import AnswerError, redirect_logs
+from inspector.worker.libraries import lacking, load_libraries, unregistered, unregistered_in
 
 Say = Callable[..., None]
 _MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
 _HANDED = "handed_as"  # the operator of a node where it comes from
+# operators of attention: ours, which are registered here, whatever the package has
+_WRITTEN, _OURS = (f"ops.{space}.".encode() for space in (llama.WRITTEN, llama.NAMESPACE))
 _UNUSED = "_unused_"  # results that the package's reader adds
 
 
@@ -46,12 +52,36 @@ def prepare(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     """Create a partitioner; return its class, and its backend and settings where it has them."""
     redirect_logs(notify)
     part("exir")
-    part_or_none("kernels.quantized")  # registers the operators of quantized programs
+    register_operators(asked["libraries"])
     partitioner = make(asked["partitioner"])
     _Kept.made[int(asked["number"])] = partitioner
     spec = getattr(partitioner, "delegation_spec", None)
     told = None if spec is None else _spec(spec)
     return {"name": type(partitioner).__name__, "spec": told}
+
+
+def register_operators(libraries: Sequence[str]) -> None:
+    """Register the operators of programs that another interpreter hands over.
+
+    Those of attention are registered by the import of their module.
+
+    Args:
+        libraries: of the user
+
+    Raises: AnswerError, OSError, errors of the libraries' code
+    """
+    part_or_none("kernels.quantized")
+    load_libraries(libraries)
+
+
+def load(path: Path) -> Any:  # noqa: ANN401 - an exported program
+    """Return the program of a ``.pt2`` file.
+
+    Raises: AnswerError naming operators that no library has registered
+    """
+    if missing := unregistered(path):
+        raise AnswerError(lacking(missing))
+    return torch.export.load(path)
 
 
 def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
@@ -60,7 +90,7 @@ def preserve(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     query = getattr(_Kept.made[int(asked["number"])], "ops_to_not_decompose", None)
     if query is None:
         return {"operators": [], "nodes": None, "refused": []}
-    program = torch.export.load(str(asked["program"]))
+    program = load(Path(asked["program"]))
     ops, requested = query(program)
     nodes = [
         node.name
@@ -116,7 +146,7 @@ def partition(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     specs = {str(tag): _spec(spec) for tag, spec in result.partition_tags.items()}
     return {
         "nodes": [
-            (path, node.meta.get(_HANDED) or operator_of(node), node.meta.get(TAG))
+            (path, node.meta.get(_HANDED) or _known_there(node), node.meta.get(TAG))
             for path, node in after
         ],
         "data": data,
@@ -125,6 +155,13 @@ def partition(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
             name: [(one.text, one.logger) for one in found] for name, found in harvest.found.items()
         },
     }
+
+
+def _known_there(node: Any) -> str:  # noqa: ANN401
+    """Return the operator of a node by its name in the other interpreter."""
+    name = operator_name(node.args[0]) if is_write(node) else operator_of(node)
+    space, dot, rest = name.partition(".")
+    return f"{WRITTEN_NAMESPACES.get(space, space)}{dot}{rest}"
 
 
 def _spec(spec: Any) -> dict[str, Any]:  # noqa: ANN401 - of the package
@@ -252,6 +289,9 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
     """
     with zipfile.ZipFile(folder / "program.zip") as file:
         text, state, constants, custom = (file.read(name) for name in _MEMBERS)
+    text = text.replace(_WRITTEN, _OURS)
+    if missing := unregistered_in([text]):
+        raise AnswerError(lacking(missing))
     serde, kind = part("exir.serde.serialize"), part("exir.serde.export_serialize")
     described = json.loads(text)
     described["verifiers"] = []  # those of this release are not known by name

@@ -14,6 +14,7 @@ from torch.utils import _pytree
 
 from compiler.backends.vendors.create import VendorError, create_quantizer_of
 from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
+from inspector.toolchain.stock.handing import load, register_operators
 from inspector.toolchain.stock.package import StockError, part_or_none
 from inspector.worker.exporter import redirect_logs
 from schema.recipe.assignments import parse_assignment
@@ -59,9 +60,9 @@ def quantized_program(
 def quantize_handed(asked: Mapping[str, Any], notify: Callable[..., None]) -> dict[str, Any]:
     """Quantize a program of a folder by a vendor's quantizer, into the same folder."""
     redirect_logs(notify)
-    part_or_none("kernels.quantized")  # registers the operators of quantized programs
+    register_operators(asked["libraries"])
     folder = Path(asked["folder"])
-    program = torch.export.load(folder / PROGRAM_FILE)
+    program = load(folder / PROGRAM_FILE)
     path = folder / CALLS_FILE
     calls = _calls(str(path) if path.is_file() else "", program, "")
     steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
