@@ -184,7 +184,7 @@ class _Checks:
         fault = self._of_operator.get(target)
         if fault is None:
             fault = self._of_operator[target] = self.operator_fault(target)
-        if fault and target.op is aten.linear.default and _looks_up_weight(node):
+        if fault and target.op is aten.linear.default and _shares_weight(node):
             fault = ""
         return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
 
@@ -249,11 +249,16 @@ class _Checks:
         )
 
 
-def _looks_up_weight(node: Node) -> bool:
-    """Return whether a linear layer reads its weight from a packed table: quantization fusion."""
+def _shares_weight(node: Node) -> bool:
+    """Return whether a linear layer is one of ours: before planning, for the room of its weight.
+
+    It reads a packed table, or a weight that another operator reads, too.
+    """
     weight = node.args[1]
-    target: Any = weight.target if isinstance(weight, Node) else None
-    return isinstance(target, EdgeOp) and target.namespace == "quantized_decomposed"
+    if not isinstance(weight, Node):
+        return False
+    packed = getattr(weight.target, "namespace", "") == "quantized_decomposed"
+    return packed or (weight.op == "placeholder" and len(weight.users) > 1)
 
 
 def _fault_of_other(target: Any) -> str:  # noqa: ANN401

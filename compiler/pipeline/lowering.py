@@ -184,7 +184,8 @@ def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:
     """Return the passes of a configuration that run before memory planning, in groups, in order."""
     groups: list[Any] = []
     if config.do_quant_fusion_and_const_prop:
-        groups.append([standard_pass("quant_fusion"), standard_pass("constant_folding")])
+        names = ("quant_fusion", "shared_weights", "constant_folding")
+        groups.append([standard_pass(name) for name in names])
     if config.passes:
         groups.append(config.passes)
     if config.run_reinplace_pass:

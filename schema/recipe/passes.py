@@ -24,6 +24,7 @@ PASSES: dict[str, StandardPass] = {
     "unused_weights": StandardPass(f"{_HOME}dead_code:RemoveUnusedParametersPass", True),
     "duplicates": StandardPass(f"{_HOME}common_subexpressions:CSEPass", True),
     "views": StandardPass(f"{_HOME}views:RemoveViewsPass", True),
+    "shared_weights": StandardPass(f"{_HOME}shared_weights:SharedWeightsPass"),
     "quant_fusion": StandardPass(f"{_HOME}quant_fusion:QuantFusionPass"),
     "quant_chains": StandardPass(f"{_HOME}quant_chains:DuplicateDynamicQuantChainPass"),
     "reinplace": StandardPass(f"{_HOME}reinplace:ReinplacePass"),

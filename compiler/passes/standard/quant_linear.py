@@ -40,12 +40,10 @@ def fused_linear(module: torch.fx.GraphModule, node: Node, values: Values) -> bo
         node: the transposition
         values: of placeholders, by name
     """
-    given = node.args[0]
-    if list(node.args[1]) not in ([1, 0], [-1, 0], [1, -2], [-1, -2]):  # pyright: ignore[reportArgumentType] - dims
+    if not is_transposition(node):
         return False
-    if not isinstance(given, Node) or given.meta["val"].dim() != 2:
-        return False
-    products = [_operands(user, node) for user in node.users]
+    (given,) = node.all_input_nodes
+    products = [operands_of(user, node) for user in node.users]
     found = known_table(given, values)
     if found is None or not products or None in products:
         return False
@@ -55,7 +53,7 @@ def fused_linear(module: torch.fx.GraphModule, node: Node, values: Values) -> bo
     if rows.dtype != torch.int8 or quantized.bits_of(rows) < 8 or _any(zeros):
         weight = _looked_up(module, node, table, known)
     for user in list(node.users):
-        x, bias = _operands(user, node) or (None, None)
+        x, bias = operands_of(user, node) or (None, None)
         with module.graph.inserting_before(user):
             if weight is not None:
                 whole = (x, weight) if bias is None else (x, weight, bias)
@@ -68,11 +66,21 @@ def fused_linear(module: torch.fx.GraphModule, node: Node, values: Values) -> bo
     return True
 
 
+def is_transposition(node: Node) -> bool:
+    """Return whether a node transposes a matrix."""
+    if node.target is not _PERMUTE:
+        return False
+    given: Any = node.args[0]
+    order: Any = node.args[1]
+    swapped = list(order) in ([1, 0], [-1, 0], [1, -2], [-1, -2])
+    return swapped and isinstance(given, Node) and given.meta["val"].dim() == 2
+
+
 def _any(zeros: list[torch.Tensor]) -> bool:
     return bool(zeros) and bool(zeros[0].count_nonzero())
 
 
-def _operands(user: Node, weight: Node) -> tuple[Node, Node | None] | None:
+def operands_of(user: Node, weight: Node) -> tuple[Node, Node | None] | None:
     """Return what is multiplied by a weight and what is added, None for another operator."""
     bias: Any = None
     if user.target is _ADDMM and not user.kwargs:
