@@ -89,6 +89,7 @@ class Dock(QDockWidget):
         self.raise_()
         if not self._lent:
             self.host.set_in_front(True)
+            self.host.resume()
             self.host.give_focus()
 
     @property
@@ -249,6 +250,8 @@ class Docks:
         """Restore the panels; return whether they were hidden."""
         if self._stowed is None:
             return False
+        for dock in self.by_name.values():
+            dock.host.postpone()  # all at once take 54 ms
         self._window.restoreState(self._stowed, LAYOUT_VERSION)
         self._stowed = None
         self._room.arrange_soon()

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.state.requests import ChooseFiles
 from devtools_app.state.state import State
 from devtools_app.views.spec import CanClose, CanTakeFocus, View, ViewContext, ViewSpec
@@ -36,6 +37,7 @@ class ViewHost(QWidget):
         self.spec = spec
         self._context = context
         self._view: QWidget | None = None
+        self._postponed = False
         self._shown: State | None = None
         self._failed_for: State | None = None
         self._details = ""
@@ -65,7 +67,9 @@ class ViewHost(QWidget):
     def refresh(self) -> None:
         """Show the current state if visible and changed."""
         state = self._context.store.state
-        if not self.isVisible() or state is self._shown or state is self._failed_for:
+        if not self.isVisible() or self._postponed:
+            return
+        if state is self._shown or state is self._failed_for:
             return
         if self.spec.module and not self._context.imports.ready(self.spec.module):
             self._show_need(_IMPORTING, opens=False)
@@ -81,6 +85,18 @@ class ViewHost(QWidget):
             self._show(state)
         except Exception as error:  # noqa: BLE001 - one view's bug must not take the window along
             self._fail(state, error)
+
+    def postpone(self) -> None:
+        """Show the state after the events there are: views that appear together take turns."""
+        if not self._postponed:
+            self._postponed = True
+            gui_thread().post(self, self.resume)
+
+    def resume(self) -> None:
+        """Show the state now, if that was postponed."""
+        if self._postponed:
+            self._postponed = False
+            self.refresh()
 
     def _show_need(self, need: Need, *, opens: bool) -> None:
         """Show what is missing; with a session open its file can be opened beside the others."""

@@ -12,11 +12,13 @@ from PySide6.QtWidgets import QApplication, QMenu, QSplitter, QVBoxLayout, QWidg
 from typing_extensions import override
 
 from devtools_app.jobs.follower import JobProgress
+from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import EditRecipe, Execute, ShowTensor
 from devtools_app.state.run_form import runnable
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.state.transitions import with_gaps
 from devtools_app.state.variant_steps import shown_variant
+from devtools_app.viewmodels.gap_content import GapContent, gap_content
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.sensitivity import (
     LEAVE_IN_FLOAT,
@@ -39,17 +41,13 @@ from inspector.jobs.gap import GapJob
 from inspector.numerics.report import EDGE, EXPORTED, FLOAT, Row, RunGap
 from inspector.profile.join_index import join_index
 from inspector.recipes.data_source import names_sample
-from inspector.tables.layer_losses import loss_table
 from inspector.tables.numeric_gap import (
     FLOOR,
     MEASURES,
     USUAL,
     TensorLook,
-    gap_table,
-    growth,
     look_table,
     selected_row,
-    summary,
     tensor_look,
 )
 from inspector.tables.selection import NOTHING, Selection, SelectionKind
@@ -74,6 +72,7 @@ _REFERENCES = [
 ]
 _OUTPUTS, _MODULES = "outputs", "modules"
 _LISTS = [("outputs", _OUTPUTS), ("loss by module", _MODULES)]
+_FEW = 1000  # rows that are listed at once: 50,000 take 0.35 s
 _KEPT = "The tensors were too large to be kept."
 _KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
@@ -124,6 +123,9 @@ class GapPane(PanelActions, Pane):
         self._run: RunGap | None = None
         self._current = -1
         self._own = NOTHING
+        self._filling = Latest("outputs of the gap", self)
+        self._filling.ready.connect(self._fill)
+        self._filling.ended.connect(self.busy.stop)
         self._lay_out_content()
         self.table.row_chosen.connect(self._row_chosen)
         self.table.row_activated.connect(self._open_tensor)
@@ -212,9 +214,7 @@ class GapPane(PanelActions, Pane):
     def _measure_chosen(self, _index: int) -> None:
         """Show the errors by another metric; the comparison has all of them."""
         if self._run is not None:
-            place = self._current
-            self._show_run(self._run)
-            self._place_chosen(place)
+            self._show_run(self._run, self._current)
 
     def _list_chosen(self, _index: int) -> None:
         """Show the list that was chosen, with the first row that matters."""
@@ -284,6 +284,7 @@ class GapPane(PanelActions, Pane):
         if found is not None and any(one is found.about for one in self.state.sessions):
             self._session = found.about  # the Jobs panel or a gate may have started it
         is_shown = self._session is not None and self._session is self._shown
+        self._filling.cancel()
         running = is_shown and found is not None and found.running
         self._cancel.setVisible(running)
         self._start.setVisible(not running)
@@ -327,19 +328,35 @@ class GapPane(PanelActions, Pane):
         if found is not None and found.state is not None and place is not None:
             self._show_run(found.state.runs[int(str(place))])
 
-    def _show_run(self, run: RunGap) -> None:
-        self._run = run
+    def _show_run(self, run: RunGap, place: int = -1) -> None:
+        """Show a run at a row; by default at the one to look at first."""
         self._report(run)
-        self.note.setText(summary(run))
         measure = str(self.measures.currentData() or USUAL)
         by_module = run.is_float and self.lists.currentData() == _MODULES
-        self.table.show_table(loss_table(run) if by_module else gap_table(run.rows, measure))
+        if len(run.rows) <= _FEW:
+            self._filling.cancel()
+            self._fill(gap_content(run, measure, place, by_module=by_module))
+            return
+        self.busy.start("Listing the outputs")
+        self._filling.submit(lambda _token: gap_content(run, measure, place, by_module=by_module))
+
+    def _fill(self, content: object) -> None:
+        """Show a run; until now clicks were on rows of the former one."""
+        assert isinstance(content, GapContent)
+        self._run = run = content.run
+        self.note.setText(content.note)
+        self.table.show_table(content.table)
         self.lists.setVisible(run.is_float)
         self._float.setVisible(run.is_float)
-        bad = frozenset(row.order for row in run.rows if row.diverges)
-        self.growth.show_errors(*growth(run, measure), bad, MEASURES[measure].words)
-        first = run.largest_loss() if by_module else run.starting_row()
-        self._place_chosen(first.order if first is not None else 0)
+        words = MEASURES[str(self.measures.currentData() or USUAL)].words
+        self.growth.show_errors(content.total, content.own, content.bad, words)
+        self._place_chosen(content.first)
+
+    @property
+    @override
+    def working(self) -> bool:
+        """Return whether a tensor or the list of outputs is pending."""
+        return super().working or self._filling.busy
 
     def _report(self, run: RunGap) -> None:
         """Publish the comparison in the state, the shown run first."""
@@ -422,6 +439,7 @@ class GapPane(PanelActions, Pane):
     @override
     def shut_down(self) -> None:
         self.gap_runner.shut_down()
+        self._filling.close()
         super().shut_down()
 
 

@@ -27,6 +27,7 @@ BORDERS, CURVES, ROUND, ARROWS = 0.15, 0.35, 0.45, 0.5  # scales from which they
 _RADIUS = 4.0
 _BAR, _BAR_EDGE = 5.0, 1.5  # height of a share bar, and its distance from the border
 _TRACK = 0.45  # opacity of what a share bar is a part of
+_FOUND = 2.4  # pixels of the outline of what a search found
 _VEIL = 0.78  # opacity of what lies over all that is not highlighted
 _ARROW = 5.0
 _MANY_MARKED = 0.35  # share of marked nodes above which emphasis would dim the graph
@@ -123,7 +124,7 @@ class GraphDrawing:
         self._paint_stubs(painter, view, camera.sx)
         if marks.lit is not None:
             self._paint_lit(painter, view, camera.sx, marks.lit)
-        self._paint_marks(painter, camera.sx, marks)
+        self._paint_marks(painter, view, camera.sx, marks)
         painter.restore()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         self._labels.paint(painter, size, camera, marks.lit)
@@ -257,11 +258,17 @@ class GraphDrawing:
                 self._paint_group(painter, some, view, scale, rounded=scale >= ROUND)
         self._paint_bars(painter, view, scale, inside)
 
-    def _paint_marks(self, painter: QPainter, scale: float, marks: Marks) -> None:
+    def _paint_marks(
+        self,
+        painter: QPainter,
+        view: tuple[float, float, float, float],
+        scale: float,
+        marks: Marks,
+    ) -> None:
         c = self.colours
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if len(marks.found):
-            self._paint_found(painter, scale, marks.found)
+            self._paint_found(painter, view, scale, marks.found)
         for item, strength in ((marks.hovered, 0.55), (marks.selected, 1.0)):
             if item < 0 or not np.isfinite(self.placed.boxes[item, 0]):
                 continue
@@ -275,10 +282,15 @@ class GraphDrawing:
         if len(marks.edited):
             paint_edited(painter, scale, self.placed.boxes[marks.edited], c)
 
-    def _paint_found(self, painter: QPainter, scale: float, found: Ints) -> None:
-        boxes = grown(self.placed.boxes[found], scale)
-        painter.setPen(cosmetic(self.colours.warn, 2.4))
+    def _paint_found(
+        self, painter: QPainter, view: tuple[float, float, float, float], scale: float, found: Ints
+    ) -> None:
+        boxes = seen(grown(self.placed.boxes[found], scale), view)
+        painter.setPen(cosmetic(self.colours.warn, _FOUND))
         painter.setBrush(qcolor(self.colours.warn, 0.18))
+        if scale < BORDERS:  # outlines of small boxes fill them: 50,000 take 30 ms, without 8
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(qcolor(self.colours.warn))
         draw_rects(painter, boxes)
         painter.setBrush(Qt.BrushStyle.NoBrush)
 

@@ -64,16 +64,27 @@ def with_another(window: MainWindow, qtbot) -> tuple[str, str]:
     return first, second
 
 
+@pytest.mark.parametrize("few", [1000, 0])  # rows that are listed at once, others in a thread
 def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
-    make_window, qtbot, monkeypatch
+    make_window, qtbot, monkeypatch, few: int
 ) -> None:
     monkeypatch.setattr(jobs, "Worker", Here)
+    monkeypatch.setattr("devtools_app.views.gap._FEW", few)
     window = make_window()
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
     qtbot.waitUntil(lambda: found.gap_runner.current.state is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not found._filling.busy)
     assert found.note.text().startswith("No node exceeds the tolerance by its own error · 4 of 4")
     assert found.runs.count() == 3
+    first = found._run
+    found.runs.setCurrentIndex(1)
+    found._run_chosen()
+    assert (found._run is first) is (few == 0)  # rows that are clicked are still those listed
+    found.runs.setCurrentIndex(0)
+    found._run_chosen()
+    qtbot.waitUntil(lambda: not found._filling.busy)
+    assert found._run is first
     rows = found._run.rows
     assert found.table.rows.length == len(rows) == 7  # 4 outputs, 3 nodes inside delegates
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QWidget
 
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.below_panels import OPEN_FROM, ROWS
+from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
 from devtools_app.state import requests
 from devtools_app.state.panel_layout import Showing
@@ -43,6 +44,7 @@ def part_of_views(window: MainWindow) -> float:
 
 def rows_seen(window: MainWindow, qtbot) -> float:
     """Return how many rows of the operators are in sight."""
+    qtbot.waitUntil(lambda: host_of(window, "operators").view is not None)
     pane = host_of(window, "operators").view
     assert isinstance(pane, OperatorsPane)
     qtbot.waitUntil(lambda: not pane.working, timeout=20_000)
@@ -325,3 +327,37 @@ def test_what_the_user_decided_is_kept_over_a_restart(window, make_window, qtbot
     assert again.docks.by_name["node"].isVisible()
     assert again.below.open == "log"
     assert again.below.chosen
+
+
+def test_panels_that_appear_together_are_filled_in_turns(
+    make_window: Callable[..., MainWindow], qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr("devtools_app.jobs.gui_thread._SLICE_SECONDS", 0.0)
+    made: list[tuple[str, int]] = []
+    turns: list[int] = []
+    ticks = QTimer()
+    ticks.timeout.connect(lambda: turns.append(1))
+    create = ViewHost._create_view
+
+    def created(host: ViewHost) -> QWidget:
+        if host.view is None:
+            made.append((host.spec.name, len(turns)))
+        return create(host)
+
+    monkeypatch.setattr(ViewHost, "_create_view", created)
+    window = make_window()
+    ticks.start(0)
+    open_sample(window, qtbot)
+    panels = [at for name, at in made if name in window.docks.by_name]
+    assert len(panels) >= 2
+    assert len(set(panels)) == len(panels), made
+
+
+def test_a_panel_that_is_asked_for_is_filled_at_once(window: MainWindow) -> None:
+    host = host_of(window, "jobs")
+    host.postpone()
+    window.show_view("operators")
+    host.refresh()
+    assert host.view is None
+    window.show_view("jobs")
+    assert host.view is not None

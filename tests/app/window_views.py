@@ -73,9 +73,10 @@ RECORDER_VIEWS = (
 
 
 def open_sample(window: MainWindow, qtbot, paths: tuple[str, ...] = SAMPLE_FILES) -> None:
-    """Open the packaged sample and wait until it is shown."""
+    """Open the packaged sample and wait until it is shown, also in the panels."""
     with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.controller.open(paths)
+    qtbot.waitUntil(lambda: not any(host._postponed for host in window.hosts))
 
 
 def host_of(window: MainWindow, name: str) -> ViewHost:
