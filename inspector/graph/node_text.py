@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from inspector.graph.model_graph import ModelNode
 from inspector.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
-from schema.graph import GraphNode, GraphValue, NodeKind
+from schema.graph import Dim, GraphNode, GraphValue, NodeKind
 
 _NAME = re.compile(r"[\w:]+(?:\.\w+)+")
 _TYPE = re.compile(r"(\w+)\[")
@@ -30,6 +31,7 @@ def exported_name(node: GraphNode) -> str:
     return name if number.isdecimal() else ""
 
 
+@lru_cache(maxsize=4096)  # a program has few operators, and tables and drawings hold their titles
 def operator_title(target: str) -> str:
     """Return ``aten.add.Tensor`` for ``aten::add.Tensor``; ``.default`` and ``.out`` dropped."""
     title = target.replace("::", ".")
@@ -43,8 +45,12 @@ def value_text(value: GraphValue) -> str:
     tensor = value.tensor
     if tensor is None:
         return value.kind
-    sizes = ", ".join(str(size) for size in tensor.sizes)
-    return f"{_SHORT.get(tensor.dtype, tensor.dtype)} [{sizes}]"
+    return _type_text(tensor.dtype, tensor.sizes)
+
+
+@lru_cache(maxsize=4096)  # layers repeat: drawings hold one string for all values of a shape
+def _type_text(dtype: str, sizes: tuple[Dim, ...]) -> str:
+    return f"{_SHORT.get(dtype, dtype)} [{', '.join(map(str, sizes))}]"
 
 
 def short_description(description: str) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from inspector.files.payloads import delegate_payload
 from inspector.graph.instruction_facts import InstructionFacts
 from inspector.join.operands import Operands, delegate_output_counts, members, plan_operands
-from inspector.memory.plan import value_name
+from inspector.memory.plan import plan_value_names
 from schema.dtypes.scalar_type import known_nbytes
 from schema.flatbuf.spec import UnknownMember
 from schema.graph import EMPTY, Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
@@ -36,11 +36,12 @@ def plan_graph(program: ProgramFile, method: str) -> Graph:
     operands = plan_operands(plan, delegate_output_counts(program, plan))
     nodes = [_input_node(names[index], index) for index in plan.inputs if index in names]
     rows = zip(instructions(plan), operands, strict=True)
-    carried = {index: names[index] for index in sorted(_carriers(plan, operands))}
+    carriers = sorted(_carriers(plan, operands))
+    carried = {index: Argument("", (names[index],)) for index in carriers}
     for step, ((chain, _, instruction), touched) in enumerate(rows):
         args = instruction.instr_args
         inputs = _arguments(plan, args, touched, names, carried)
-        outputs = tuple([names[index] for index in touched.writes if _is_flow(plan, index)])
+        outputs = _outputs(plan, touched, names, carried)
         nodes.append(_instruction_node(plan, step, chain, args, inputs, outputs))
     results = tuple(names[index] for index in plan.outputs if index in names)
     nodes.append(GraphNode("output", NodeKind.OUTPUT, "output", (Argument("", results),)))
@@ -58,8 +59,7 @@ def value_names(plan: m.ExecutionPlan) -> dict[int, str]:
     """Return the name in the graph of each value of a plan."""
     names: dict[int, str] = {}
     used: set[str] = set()
-    for index in range(len(plan.values)):
-        name = value_name(plan, index)
+    for index, name in enumerate(plan_value_names(plan)):
         names[index] = name if name not in used else f"{name} (v{index})"
         used.add(name)
     return names
@@ -129,12 +129,24 @@ def _is_flow(plan: m.ExecutionPlan, index: int) -> bool:
     return not isinstance(plan.values[index].val, (m.TensorList, m.OptionalTensorList, m.IntList))
 
 
+def _outputs(
+    plan: m.ExecutionPlan,
+    touched: Operands,
+    names: dict[int, str],
+    carried: dict[int, Argument],
+) -> tuple[str, ...]:
+    """Return the names of what an instruction writes, as the tuple of its readers if it is one."""
+    if len(touched.writes) == 1 and touched.writes[0] in carried:
+        return carried[touched.writes[0]].values
+    return tuple([names[index] for index in touched.writes if _is_flow(plan, index)])
+
+
 def _arguments(
     plan: m.ExecutionPlan,
     args: m.InstructionArgs,
     touched: Operands,
     names: dict[int, str],
-    carried: dict[int, str],
+    carried: dict[int, Argument],
 ) -> tuple[Argument, ...]:
     if not isinstance(args, (m.KernelCall, m.DelegateCall)):
         return tuple(Argument("", (names[index],)) for index in touched.reads)
@@ -143,12 +155,12 @@ def _arguments(
     for index in args.args:
         if index in carried:  # of most arguments that is all there is to ask
             if index in reads:
-                found.append(Argument("", (carried[index],)))
+                found.append(carried[index])
             continue
         inside = [item for item in members(plan, index) if _is_flow(plan, item)]
         if index not in reads and not any(item in reads for item in inside):
             continue
-        tensors = tuple([carried[item] for item in inside if item in carried])
+        tensors = tuple([names[item] for item in inside if item in carried])
         found.append(Argument("", tensors) if tensors else Argument("", (), literal(plan, index)))
     return tuple(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import SupportsIndex, TypeVar
@@ -94,6 +95,42 @@ class GroupMap(_SortedKeys[tuple[int, ...]]):
     def __getitem__(self, key: int) -> tuple[int, ...]:
         place = self._place(key)
         return tuple(self._values[self._edges[place] : self._edges[place + 1]].tolist())
+
+
+class RunMap(Mapping[int, tuple[V, ...]]):
+    """The members of groups 0, 1, 2 and so on, which follow each other in one sequence.
+
+    Args:
+        starts: place of the first member of each group, and the number of all members
+        items: the members
+    """
+
+    def __init__(self, starts: Iterable[int], items: Sequence[V]) -> None:
+        self._starts = array("q", starts)
+        self._items = items
+
+    @override
+    def __getitem__(self, key: int) -> tuple[V, ...]:
+        if not 0 <= key < len(self):
+            raise KeyError(key)
+        return tuple(self._items[self._starts[key] : self._starts[key + 1]])
+
+    @override
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self)))
+
+    @override
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+
+def run_map(groups: Iterable[Sequence[V]]) -> RunMap[V]:
+    """Return the groups with their members in one sequence."""
+    starts, items = array("q", [0]), list[V]()
+    for group in groups:
+        items += group
+        starts.append(len(items))
+    return RunMap(starts, items)
 
 
 def places_of(numbers: Iterable[int | None]) -> GroupMap:

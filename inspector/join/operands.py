@@ -51,7 +51,6 @@ def spread(plan: m.ExecutionPlan, args: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(dict.fromkeys([item for arg in args for item in members(plan, arg)]))
 
 
-@identity_cache
 def plan_operands(
     plan: m.ExecutionPlan, delegate_outputs: tuple[int | None, ...] = ()
 ) -> tuple[Operands, ...]:
@@ -62,13 +61,22 @@ def plan_operands(
         delegate_outputs: number of outputs of each delegate if known; otherwise an
             argument not used before, neither input nor constant, counts as an output
     """
+    return _plan_operands(plan, delegate_outputs)  # one entry with and without the default
+
+
+@identity_cache
+def _plan_operands(
+    plan: m.ExecutionPlan, delegate_outputs: tuple[int | None, ...]
+) -> tuple[Operands, ...]:
     touched = set(plan.inputs) | _constants(plan)
     found: list[Operands] = []
+    alike: dict[tuple[int, ...], tuple[int, ...]] = {}  # most reads are what one call before wrote
     for _, _, instruction in instructions(plan):
-        operands = _operands(plan, instruction.instr_args, touched, delegate_outputs)
-        touched.update(operands.reads)
-        touched.update(operands.writes)
-        found.append(operands)
+        one = _operands(plan, instruction.instr_args, touched, delegate_outputs)
+        touched.update(one.reads)
+        touched.update(one.writes)
+        reads, writes = (alike.setdefault(each, each) for each in (one.reads, one.writes))
+        found.append(Operands(reads, writes))
     return tuple(found)
 
 

@@ -1,9 +1,8 @@
 """The memory plan stored in a program file: which value occupies which addresses, and when.
 
 All sizes are exact, without alignment, and each address counts once, even if several values share
-it
-(views that became aliases): live bytes never exceed planned bytes. Lifetimes
-are derived from the instructions, so a ``.pte`` is sufficient.
+it (views that became aliases): live bytes never exceed planned bytes. Lifetimes are derived from
+the instructions, so a ``.pte`` is sufficient.
 """
 
 from __future__ import annotations
@@ -212,7 +211,7 @@ def _planned_values(
     plan: m.ExecutionPlan, kept: frozenset[Place | None]
 ) -> tuple[dict[int, list[PlannedValue]], list[Issue]]:
     lives = lifetimes(plan)
-    makers = _makers(plan, lives.views)
+    makers, names = _makers(plan, lives.views), plan_value_names(plan)
     whole = (0, max(len(instructions(plan)) - 1, 0))
     found: dict[int, list[PlannedValue]] = {}
     issues: list[Issue] = []
@@ -237,7 +236,7 @@ def _planned_values(
         first, last = int(lives.first[index]), int(lives.last[index])
         value = PlannedValue(
             value=index,
-            name=value_name(plan, index),
+            name=names[index],
             nbytes=nbytes,
             offset=place.offset,
             first=whole[0] if role == _STATE else first,
@@ -272,6 +271,12 @@ def value_name(plan: m.ExecutionPlan, index: int) -> str:
     if isinstance(value, m.Tensor) and value.extra_tensor_info is not None:
         return value.extra_tensor_info.fully_qualified_name or f"v{index}"
     return f"v{index}"
+
+
+@identity_cache
+def plan_value_names(plan: m.ExecutionPlan) -> tuple[str, ...]:
+    """Return the name of each value, once for the plan of the memory, the graph and the gap."""
+    return tuple([value_name(plan, index) for index in range(len(plan.values))])
 
 
 def _role(plan: m.ExecutionPlan, index: int, first: int, is_state: bool) -> str:

@@ -5,16 +5,18 @@ Built once per method; look-ups are dictionary reads. Nodes are those of the com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join import record_maps
-from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap
+from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap, RunMap, run_map
 from inspector.join.link_codes import LinkCodes, link_codes
 from inspector.join.links import Link, link_block, unmapped_matches
 from inspector.join.operands import Operands, delegate_output_counts, plan_operands
@@ -50,6 +52,7 @@ class Related:
 
 NOTHING = Related()
 Ints = NDArray[np.int64]
+_SPARSE = 8  # instructions for each that has nodes, beyond which a sequence of all is a waste
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,10 +150,6 @@ def join_index(session: Session, method: str) -> JoinIndex:
     """Return the look-ups of a method."""
     graph = model_graph(session, method)
     by_step = _instruction_nodes(session, method, graph)
-    by_node: dict[str, list[int]] = {}
-    for step, names in by_step.items():
-        for name in names:
-            by_node.setdefault(name, []).append(step)
     events = _events(session, method, graph, by_step)
     operands: tuple[Operands, ...] = ()
     program = session.program
@@ -159,14 +158,54 @@ def join_index(session: Session, method: str) -> JoinIndex:
         operands = plan_operands(plan, delegate_output_counts(program, plan))
     return JoinIndex(
         graph,
-        {name: tuple(steps) for name, steps in by_node.items()},
-        by_step,
+        StepsOfNodes(graph.by_name, by_step) if graph is not None else {},
+        _in_sequence(by_step),
         GroupMap(events.steps, events.rows),
         events.own(),
         IntMap(events.rows, events.steps),
         CodedMap(events.rows, events.codes, events.names),
         operands,
     )
+
+
+class StepsOfNodes(Mapping[str, tuple[int, ...]]):
+    """The instructions of the nodes that have some, without objects for each node.
+
+    Args:
+        by_name: node -> its number
+        by_step: instruction -> nodes
+    """
+
+    def __init__(self, by_name: Mapping[str, int], by_step: Mapping[int, Sequence[str]]) -> None:
+        pairs = [(by_name[name], step) for step, names in by_step.items() for name in names]
+        table = np.reshape(np.array(pairs, np.int64), (-1, 2))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        starts = np.searchsorted(table[:, 0], np.arange(len(by_name) + 1))
+        self._steps = RunMap(starts.tolist(), array("q", table[:, 1].tolist()))
+        self._by_name = by_name
+
+    @override
+    def __getitem__(self, key: str) -> tuple[int, ...]:
+        steps = self._steps[self._by_name[key]]
+        if not steps:
+            raise KeyError(key)
+        return steps
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, number in self._by_name.items() if self._steps[number])
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _in_sequence(by_step: Mapping[int, tuple[str, ...]]) -> Mapping[int, tuple[str, ...]]:
+    """Return instruction -> nodes in one sequence; damaged records may name any instruction."""
+    count = max(by_step, default=-1) + 1
+    if count > _SPARSE * len(by_step) or min(by_step, default=0) < 0:
+        return by_step
+    return run_map(by_step.get(step, ()) for step in range(count))
 
 
 def _instruction_nodes(

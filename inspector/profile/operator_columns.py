@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
+from inspector.graph.instruction_names import dotted
 from inspector.graph.source import user_frame
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
@@ -338,7 +339,7 @@ def _with_shares(rows: BlockRows, whole: float) -> BlockRows:
 
 
 def _planned(plan: m.ExecutionPlan, instruction: m.Instruction) -> str:
-    return instruction_label(plan, instruction.instr_args).replace("::", ".")
+    return dotted(instruction_label(plan, instruction.instr_args))
 
 
 def _sum(parts: Floats) -> Floats:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from typing_extensions import override
-
 from inspector.files.session import Session
+from inspector.graph.instruction_names import dotted
 from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.plan_graph import plan_graph
+from inspector.join.int_maps import RunMap
 from inspector.join.node_index import base_operator, walk_nodes
 from inspector.join.record_maps import edge_graph
 from inspector.roofline.operators import RULES
@@ -47,31 +46,6 @@ class OperatorWork:
     backend: str
     node: str
     work: Work
-
-
-class StepPlaces(Mapping[int, tuple[int, ...]]):
-    """The positions of the operators of each instruction, which follow each other.
-
-    Args:
-        starts: position of the first operator of each instruction, and the number of all
-    """
-
-    def __init__(self, starts: Sequence[int]) -> None:
-        self._starts = array("q", starts)
-
-    @override
-    def __getitem__(self, step: int) -> tuple[int, ...]:
-        if not 0 <= step < len(self):
-            raise KeyError(step)
-        return tuple(range(self._starts[step], self._starts[step + 1]))
-
-    @override
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self)))
-
-    @override
-    def __len__(self) -> int:
-        return len(self._starts) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +129,7 @@ def method_work(session: Session, method: str) -> MethodWork:
         if isinstance(step, int):
             operators += _of_node(session, method, graph, node, step)
             starts.append(len(operators))
-    return MethodWork(tuple(operators), StepPlaces(starts), recorded)
+    return MethodWork(tuple(operators), RunMap(starts, range(len(operators))), recorded)
 
 
 def operator_rule(target: str) -> Rule | None:
@@ -169,7 +143,7 @@ def _of_node(
 ) -> list[OperatorWork]:
     if node.kind is NodeKind.CALL:
         work = node_work(node, graph.values, operator_rule(node.target))
-        return [OperatorWork(_label(node), number, None, "", "", work)]
+        return [OperatorWork(dotted(node.target), number, None, "", "", work)]
     if node.kind is not NodeKind.DELEGATE:
         return []  # jumps, moves and frees
     index = node.attributes.get("delegate")
@@ -301,7 +275,3 @@ def _of_record(session: Session, method: str, recorded: Mapping[str, Work]) -> l
         for node in graph.nodes
         if node.name in recorded
     ]
-
-
-def _label(node: GraphNode) -> str:
-    return node.target.replace("::", ".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.compare.alignment import origin
 from inspector.files.session import Session
+from inspector.graph.instruction_names import dotted
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.selection import Selection, SelectionKind
 
@@ -23,7 +24,7 @@ def exported_place(
     if graph is None:
         return None
     named = [one for one in graph.nodes if name in (origin(one), one.node.name)]
-    same = [one for one in named if one.node.target.replace("::", ".") == operator]
+    same = [one for one in named if dotted(one.node.target) == operator]
     found = next(iter(same or named), None)
     if found is None:
         return None

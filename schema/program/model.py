@@ -5,6 +5,7 @@ Source: program.fbs of release 1.5 and all before; names are those of the schema
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
@@ -249,8 +250,11 @@ class Operator:
 
     @property
     def full_name(self) -> str:
-        """Return ``ns::op.overload``, the key of the runtime's kernel registry."""
-        return f"{self.name}.{self.overload}" if self.overload else self.name
+        """Return ``ns::op.overload``, the key of the runtime's kernel registry.
+
+        Calls of an operator share one string, which tables of all instructions hold.
+        """
+        return sys.intern(f"{self.name}.{self.overload}" if self.overload else self.name)
 
 
 @dataclass(frozen=True, slots=True)
