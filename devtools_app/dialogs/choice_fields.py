@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QCompleter, QLineEdit
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPalette, QStandardItemModel
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QCompleter,
+    QLineEdit,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+)
 from typing_extensions import override
 
 from devtools_app.dialogs.form_files import FormFiles, actions_of
@@ -18,13 +34,14 @@ from devtools_app.viewmodels.field_choices import (
 )
 from devtools_app.viewmodels.recipe_form import FormField
 from devtools_app.widgets.fields import NarrowComboBox, SpinBox
-from inspector.recipes.options import FieldNames
 
 MOST = (1 << 31) - 1
 _RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LETTERS = 8  # that a list shows at least
 _FEW = 40  # entries that are listed at once
 _ROOM = 60  # beside the text of an open list
+_SEPARATOR = 7  # px, as high as Qt's
+_Index = QModelIndex | QPersistentModelIndex
 
 
 class FlagField(QCheckBox):
@@ -105,6 +122,34 @@ class TextField(QLineEdit):
         """Do nothing: any text will do."""
 
 
+class _Explained(QStyledItemDelegate):
+    """Lists values with their details; of the chosen one the line has the value alone."""
+
+    @override
+    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+        super().initStyleOption(option, index)
+        option.text = index.data(Qt.ItemDataRole.ToolTipRole) or option.text
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        if not _is_separator(index):
+            super().paint(painter, option, index)
+            return
+        rect = option.rect
+        painter.setPen(option.palette.color(QPalette.ColorRole.Mid))
+        painter.drawLine(rect.left(), rect.center().y(), rect.right(), rect.center().y())
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        size = super().sizeHint(option, index)
+        return QSize(size.width(), _SEPARATOR) if _is_separator(index) else size
+
+
+def _is_separator(index: _Index) -> bool:
+    """Return whether a list has a line there; Qt marks it like this for its own delegate."""
+    return index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == "separator"
+
+
 class ChoiceBox(NarrowComboBox):
     """A list that is filled when it is opened; it is as wide as its form.
 
@@ -113,7 +158,8 @@ class ChoiceBox(NarrowComboBox):
 
     Args:
         typed: whether values that are not listed can be typed
-        explained: whether entries have their details beside them where values can be typed
+        explained: whether the text of an entry has its details where values can be typed; else
+            the list alone shows them
 
     Signals:
         picked(value): the user chose or typed a value
@@ -136,6 +182,8 @@ class ChoiceBox(NarrowComboBox):
 
     def _let_type(self) -> None:
         self.setEditable(True)
+        if not self._explained:
+            self.setItemDelegate(_Explained(self))
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         completer = self.completer()
         if completer is not None:
@@ -191,7 +239,8 @@ class ChoiceBox(NarrowComboBox):
     def showPopup(self) -> None:
         self._fill()
         metrics = self.fontMetrics()
-        texts = (self.itemText(row) for row in range(min(self.count(), 200)))
+        rows, role = range(min(self.count(), 200)), Qt.ItemDataRole.ToolTipRole
+        texts = (self.itemData(row, role) or self.itemText(row) for row in rows)
         wide = max((metrics.horizontalAdvance(text) for text in texts), default=0) + _ROOM
         self.view().setMinimumWidth(min(wide, self.screen().availableGeometry().width() // 2))
         self._open = True
@@ -274,7 +323,7 @@ class NameField(ChoiceBox):
     edited = Signal(object)
 
     def __init__(self, one: FormField, files: FormFiles, *, live: bool) -> None:
-        self._typed = may_be_typed(one) and one.names is not FieldNames.DATA
+        self._typed = may_be_typed(one)
         super().__init__(typed=self._typed)
         self._one = one
         self._files = files
@@ -284,9 +333,8 @@ class NameField(ChoiceBox):
         if line is not None:
             line.setPlaceholderText(one.empty)
             if live:
-                self.editTextChanged.connect(lambda text: self._take(text.strip()))
-            else:
-                line.editingFinished.connect(lambda: self._take(self.currentText().strip()))
+                self.editTextChanged.connect(self._take_text)
+            line.editingFinished.connect(self._finish)
         self.picked.connect(self._take)
         self.action_picked.connect(self._ask)
         self.currentIndexChanged.connect(self._moved)
@@ -308,10 +356,10 @@ class NameField(ChoiceBox):
         """List the names that the field can have; the value is always among them."""
         self._known = known
         found = list(choices_of(self._one, known))
-        if not self._typed:
+        if found or not self._typed:
             found.insert(0, FieldChoice("", self._one.empty))
-            if self._value not in [one.value for one in found]:
-                found.append(FieldChoice(self._value))
+        if not self._typed and self._value not in [one.value for one in found]:
+            found.append(FieldChoice(self._value))
         self.set_choices(found, actions_of(self._one))
         if not self._typed:
             blocked = self.blockSignals(True)
@@ -320,8 +368,17 @@ class NameField(ChoiceBox):
 
     def _moved(self, index: int) -> None:
         """Take a value that the keyboard moved to; actions wait until they are chosen."""
-        if not self._typed and index >= 0 and self.itemData(index) is not None:
+        if index >= 0 and self.itemData(index) is not None:
             self._take(str(self.itemData(index)))
+
+    def _take_text(self, text: str) -> None:
+        """Take what is in the line; the keyboard may have moved there from an action."""
+        if text not in actions_of(self._one):
+            self._take(text.strip())
+
+    def _finish(self) -> None:
+        self._take_text(self.currentText())
+        self.show_value(self._value)
 
     def _take(self, value: str) -> None:
         if value != self._value:

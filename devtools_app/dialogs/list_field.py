@@ -19,7 +19,6 @@ from devtools_app.viewmodels.field_choices import (
     first_value,
     has_value,
     joined_value,
-    may_be_in_file,
     may_be_typed,
     split_value,
     values_of,
@@ -113,8 +112,7 @@ class ListField(QWidget):
         self._put((*self._values, *(path for path in found if path not in self._values)))
 
     def _add_names(self) -> QWidget:
-        typed = may_be_typed(self._one) or may_be_in_file(self._one)
-        box = ChoiceBox(typed=typed, explained=True)
+        box = ChoiceBox(typed=may_be_typed(self._one), explained=True)
         box.picked.connect(self._add)
         box.action_picked.connect(self._ask)
         line = box.lineEdit()

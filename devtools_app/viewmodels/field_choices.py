@@ -138,8 +138,8 @@ def choices_of(one: FormField, known: Vocabulary) -> tuple[FieldChoice, ...]:
 
 
 def may_be_typed(one: FormField) -> bool:
-    """Return whether a field takes names that are in no list, as patterns."""
-    return one.names in _TYPED
+    """Return whether a field takes names that are in no list: patterns, names of files."""
+    return one.names in (*_TYPED, *_IN_FILES)
 
 
 def may_be_in_file(one: FormField) -> bool:
