@@ -261,7 +261,7 @@ class RunForm:
             runs=None if calls or self.runs == AUTO_RUNS else self.runs,
             warmup=None if calls or self.warmup == AUTO_WARMUP else self.warmup,
             debug_level=self.level,
-            record=what.record,
+            record=what.record if here and not self.toolchain else "",
             data_files=what.data_files,
             libraries=self.loaded(what),
             threads=self.fixed_threads,

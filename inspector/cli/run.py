@@ -48,6 +48,7 @@ from inspector.tables.runs import (
     threads_table,
     threads_text,
     times_table,
+    warnings_of,
 )
 from inspector.toolchain.table import toolchain_named
 from schema.errors import Issue, Severity
@@ -325,7 +326,7 @@ def _check_files(job: RunJob) -> None:
 def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     failure = report["trace"]["failure"]
     issues = [Issue(Severity.ERROR, folder, failure)] if failure else []
-    issues += [Issue(Severity.WARNING, folder, text) for text in report.get("warnings", ())]
+    issues += [Issue(Severity.WARNING, folder, text) for text in warnings_of(report)]
     tables = (shown(times_table(report)),)
     if report.get("calls"):
         tables = (shown(sequence_speed(report)), shown(sequence_table(report), "calls"))

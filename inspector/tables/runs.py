@@ -240,8 +240,13 @@ def outputs_text(report: Mapping[str, Any]) -> str:
     logged = format_bytes(trace["debug_bytes"])
     lines.append(f"trace     {trace['events']:,} events, {logged} of values")
     lines += [f"files     {one['path']}, {format_bytes(one['bytes'])}" for one in report["files"]]
-    lines += [f"warning   {text}" for text in report.get("warnings", ())]
+    lines += [f"warning   {text}" for text in warnings_of(report)]
     return "\n".join(lines)
+
+
+def warnings_of(report: Mapping[str, Any]) -> list[str]:
+    """Return what a run warned of: options without effect, then what may disturb its times."""
+    return [*report.get("ignored", ()), *report.get("warnings", ())]
 
 
 def delegate_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:

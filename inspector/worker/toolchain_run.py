@@ -97,7 +97,7 @@ def run_with_executorch(
         AnswerError, FormatError, ValuesError, OSError
     """
     given = given_program(job, folder)
-    warnings: list[str] = _without_effect(job)
+    ignored = _without_effect(job)
     few = job.runs is None and given.has_state
     question = question_of(job, given, folder) | {
         "runs": FEW_RUNS if few else job.runs,
@@ -109,7 +109,7 @@ def run_with_executorch(
     }
     if stop is not None:
         stop.when_asked((folder / _STOP).touch)
-    for text in warnings:
+    for text in ignored:
         notify("warning", text=text, file="", line=0)
     python = interpreter(job.python)
     answer = ask(python, question, notify) if tool is None else tool.ask(question, notify)
@@ -117,7 +117,7 @@ def run_with_executorch(
         stop.when_asked(None)
     for name in (_STOP, _EXTRACTED, *(() if job.logs_values else (_INPUTS,))):
         (folder / name).unlink(missing_ok=True)
-    return report_written(_report(job, given, answer, folder, warnings), folder)
+    return report_written(_report(job, given, answer, folder, ignored), folder)
 
 
 def question_of(job: RunJob, given: GivenProgram, folder: Path) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def _nbytes(plan: m.ExecutionPlan, place: int) -> int:
 
 
 def _report(
-    job: RunJob, given: GivenProgram, answer: Response, folder: Path, warnings: Sequence[str]
+    job: RunJob, given: GivenProgram, answer: Response, folder: Path, ignored: Sequence[str]
 ) -> dict[str, Any]:
     found = answer.result
     version, here = answer.versions.get(EXECUTORCH, "unknown"), _place(answer.versions)
@@ -288,8 +288,8 @@ def _report(
             **found["memory"],
         },
         "trace": trace,
+        "ignored": list(ignored),
         "warnings": [
-            *warnings,
             *stopped_words(passes, logs_values=job.logs_values),
             *trace.pop("warnings"),
             *filter(None, [oversubscribed(found["threads"], usable_cores(), None)]),

@@ -125,13 +125,17 @@ def test_results_name_the_runtime_and_what_had_no_effect() -> None:
         "partitions": [],
         "trace": {"events": 0, "debug_bytes": 0},
         "files": [],
-        "warnings": ["--engine has no effect"],
+        "ignored": ["--engine has no effect"],
+        "warnings": ["the cores were busy"],
     }
     text = outputs_text(report)
     assert "runtime   ExecuTorch 9.9 on this machine" in text
-    assert "warning   --engine has no effect" in text
+    assert "warning   --engine has no effect\nwarning   the cores were busy" in text
     what = runnable("1", load_session([str(DATA / "corpus/v1.5.1/mm_portable/model.pte")]))
     assert what is not None
     job = RunForm(toolchain=EXECUTORCH, python="/p").job(what)
     assert (job.toolchain, job.python) == (EXECUTORCH, "/p")
     assert RunForm(python="/p").job(what).python == ""
+    known = replace(what, record="model.etrecord")  # which the stock runtime has no use for
+    assert RunForm().job(known).record == "model.etrecord"
+    assert RunForm(toolchain=EXECUTORCH, python="/p").job(known).record == ""

@@ -15,6 +15,7 @@ import torch
 from compiler import to_edge
 from inspector.check.session import BELONG, check_session
 from inspector.files.load import load_session
+from inspector.findings.session import findings
 from inspector.jobs import run as jobs
 from inspector.jobs.executing import (
     BundleJob,
@@ -579,6 +580,10 @@ def test_the_stock_runtime_is_given_no_record_that_nobody_named(tmp_path: Path) 
     record = CONVNET / "model.etrecord"
     answer = run("run", CONVNET, *stock, "--record", record, "-o", tmp_path / "two")
     assert "--record has no effect" in answer.err + answer.out
+    report = json.loads((tmp_path / "two/run.json").read_text())
+    assert [text.split(":")[0] for text in report["ignored"]] == ["--record has no effect"]
+    found = findings(load_session([CONVNET / "model.pte", tmp_path / "two/run.etdp"]))
+    assert not any("has no effect" in one.text for one in found)  # it makes no figure uncertain
 
 
 def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:
