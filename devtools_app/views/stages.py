@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state.requests import AskCompile
+from devtools_app.state.requests import AskCompile, Recompile
 from devtools_app.state.state import OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import Pane
@@ -18,6 +20,8 @@ from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
+from inspector.files.stage_log import StageLog
+from inspector.findings.attempts import recipe_command
 from inspector.profile.join_index import join_index
 from inspector.tables.selection import Selection
 from inspector.tables.stage_steps import (
@@ -32,10 +36,27 @@ from inspector.tables.stage_steps import (
     steps_of,
 )
 
-_COMMAND = "etscope compile model.py:build -o build --stages"
+_OPTIONS = ("--stages", "-o", "stages")
+_COMMAND = shlex.join(["etscope", "compile", "model.py:build", *_OPTIONS])
 _ASKED = "Recompile and run (Ctrl+R) writes them; a compile does on request."
+_FRESH = "A compile writes them on request; the recipe of this program is unknown."
 _UNCHANGED = Need("Nothing changed", "This stage does not change the graph.")
 _NO_GRAPH = Need("No graph", "This stage works on no graph, or its graph was not kept.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """Why a session has no stages, and the command that writes those of its program."""
+
+    why: str
+    command: str
+
+
+def _found(session: Session) -> Steps | _Missing:
+    steps = steps_of(session)
+    if steps.log is not None:
+        return steps
+    return _Missing(steps.why, recipe_command(session, *_OPTIONS))
 
 
 class StagesPane(Pane):
@@ -49,6 +70,7 @@ class StagesPane(Pane):
         self.which.show_choices([("changed nodes", CHANGED), ("all nodes", ALL)], CHANGED)
         self.which.activated.connect(lambda _index: self._show_step())
         self.nodes.add_tool(self.which, right=True)
+        self._recompile = self.empty.add_button("Recompile and run", lambda: self._ask(Recompile()))
         self.empty.add_button("Compile…", lambda: self._ask(AskCompile()))
         self._steps: Steps | None = None
         self._number = -1
@@ -69,7 +91,7 @@ class StagesPane(Pane):
         """Show the stages of the session of a state."""
         if state.open_session is not self._shown:
             self._shown, self._steps = state.open_session, None
-            self.request(state.open_session, lambda: steps_of(session))
+            self.request(state.open_session, lambda: _found(session))
 
     @override
     def show_result(self, result: object) -> None:
@@ -78,15 +100,19 @@ class StagesPane(Pane):
             if result.number == self._number:
                 self.nodes.show_table(result.table)
                 self.show_selection(self.state)
-        elif isinstance(result, Steps):
-            self._show_steps(result)
+        elif isinstance(result, _Missing):
+            self._show_missing(result)
+        elif isinstance(result, Steps) and result.log is not None:
+            self._show_steps(result, result.log)
 
-    def _show_steps(self, steps: Steps) -> None:
-        self._steps, log = steps, steps.log
-        if log is None:
-            text = f"{steps.why[:1].upper()}{steps.why[1:]}. {_ASKED}"
-            self._show_text(Need("No stages of a compile", text, _COMMAND))
-            return
+    def _show_missing(self, missing: _Missing) -> None:
+        asked = _ASKED if missing.command else _FRESH
+        text = f"{missing.why[:1].upper()}{missing.why[1:]}. {asked}"
+        self._recompile.setVisible(bool(missing.command))
+        self._show_text(Need("No stages of a compile", text, missing.command or _COMMAND))
+
+    def _show_steps(self, steps: Steps, log: StageLog) -> None:
+        self._steps = steps
         self.stages.show_table(step_table(log))
         self.show_content()
         steps_with = enumerate(one.change for one in log.steps)

@@ -181,10 +181,18 @@ def command_of(session: Session, finding: Finding) -> str:
     options = _options(job, new)
     if new.toolchain != job.toolchain:
         options += ["--toolchain", new.toolchain]
+    return recipe_command(session, *options, "-o", "tried") if options else ""
+
+
+def recipe_command(session: Session, *options: str) -> str:
+    """Return the command that compiles the program of a session again, with options added.
+
+    Empty where its recipe is unknown.
+    """
     source = _recipe_path(session)
-    if not options or not source:
+    if not source or known_job(session) is None:
         return ""
-    return shlex.join(["etscope", "compile", "--recipe", source, *options, "-o", "tried"])
+    return shlex.join(["etscope", "compile", "--recipe", source, *options])
 
 
 def _recipe_path(session: Session) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication, QPushButton
 
+from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.stages import StagesPane
 from inspector import table
@@ -201,3 +204,29 @@ def test_view_shows_stages_and_selects_nodes_in_other_views(
     qtbot.waitUntil(lambda: pane.nodes.rows.length > 1, timeout=20_000)
     row = pane.nodes.rows.keys.index(selected) if pane.nodes.rows.keys else -1
     assert row in rows_of(pane.nodes.rows, [selected.node])
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False], ids=["recipe", "no recipe"])
+def test_page_without_stages_has_the_command_of_this_program(
+    make_window, qtbot, tmp_path: Path, known: bool
+) -> None:
+    shutil.copytree(LOOP[0], tmp_path / "net", ignore=shutil.ignore_patterns(STAGES, "recipe.json"))
+    record = shutil.copy(LOOP[1], tmp_path / "my net.etrecord") if known else ""
+    window: MainWindow = make_window()
+    window.controller.open(tuple(filter(None, (str(tmp_path / "net/model.pte"), str(record)))))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    window.show_view("stages")
+    pane = window.findChild(StagesPane)
+    assert isinstance(pane, StagesPane)
+    qtbot.waitUntil(lambda: pane.empty.action is not None, timeout=20_000)
+    (copy,) = (one for one in pane.empty.findChildren(QPushButton) if one.text() == "Copy")
+    qtbot.waitUntil(lambda: not copy.isHidden(), timeout=20_000)
+    copy.click()
+    words = shlex.split(QApplication.clipboard().text())
+    source = ["--recipe", str(record)] if known else ["model.py:build"]
+    assert words == ["etscope", "compile", *source, "--stages", "-o", "stages"]
+    action = pane.empty.action
+    assert action is not None
+    assert action.text() == ("Recompile and run" if known else "Compile…")
