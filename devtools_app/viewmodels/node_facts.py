@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.delegate_calls import called_delegate, rows_of
+from devtools_app.viewmodels.event_facts import event_sheet
 from devtools_app.viewmodels.gap_facts import gap_group
 from devtools_app.viewmodels.inside_facts import inside_groups, weight_groups
 from devtools_app.viewmodels.node_sections import (
@@ -78,7 +79,7 @@ def _sheet(
     nodes = _nodes(session, method, related)
     rows = rows_of(session, method, selection, related)
     if not nodes and not rows and not related.instructions:
-        return FactSheet()
+        return event_sheet(session, selection.event, units)
     called = called_delegate(selection, nodes, rows)
     if called is not None:
         return _delegate_sheet(session, method, called, units)

@@ -152,21 +152,22 @@ def _run_with(session: Session, runs: Sequence[TimelineRun], chosen: str, row: i
 def _choices(
     session: Session, method: str, others: Sequence[tuple[str, Session]], chosen: str
 ) -> list[tuple[str, str]]:
-    """Return the runs and arrangements to choose from."""
+    """Return the arrangements and runs to choose from; there may be hundreds of runs."""
     runs = timeline_runs(session, method)
     listed = runs[:_MOST_LISTED]
-    choices = [(run.label, f"{RUN}{place}") for place, run in enumerate(listed)]
-    choices += [
-        (run.label, key)
-        for place, run in enumerate(runs[_MOST_LISTED:], _MOST_LISTED)
-        if (key := f"{RUN}{place}") == chosen
-    ]
+    choices: list[tuple[str, str]] = []
     if len(runs) > 1:
         choices += [("all runs, side by side", ALIGNED), ("all runs, one after another", ABSOLUTE)]
     if runs and sum(has_run(one, method) for _, one in others) > 1:
         choices.append(("all sessions, side by side", SESSIONS))
     if any(run.executes for run in runs) and has_flame(session, method):
         choices.append(("flame of the mean run", FLAME))
+    choices += [(run.label, f"{RUN}{place}") for place, run in enumerate(listed)]
+    choices += [
+        (run.label, key)
+        for place, run in enumerate(runs[_MOST_LISTED:], _MOST_LISTED)
+        if (key := f"{RUN}{place}") == chosen
+    ]
     return choices
 
 

@@ -23,6 +23,12 @@ Floats = NDArray[np.float64]
 MOST_RUNS = 10_000  # shown one after another
 
 
+_LOADING: dict[str, str] = {
+    "": "loading",
+    "Default": "loading",
+}  # names that runtimes give to its block
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineRun:
     """One run of a trace.
@@ -84,7 +90,7 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     for _, _, run in found:
         count += run.executes
         block = blocks[run.block]
-        label = f"run {count}" if run.executes else f"{block.name or 'load'}"
+        label = f"run {count}" if run.executes else _LOADING.get(block.name, block.name)
         if run.executes and is_sequence(session.timed_dumps[block.dump]):
             label = f"call {block.bundled_input_index}"
         runs.append(replace(run, label=label if run.steady else f"{label}, left out"))
