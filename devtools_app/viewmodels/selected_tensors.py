@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import inside_of
+from inspector.graph.model_graph import ModelNode
 from inspector.profile.join_index import JoinIndex, Related, join_index
+from inspector.profile.operator_columns import INNER, KINDS
+from inspector.profile.operator_rows import operator_rows
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tensors.sources import TensorSource, session_tensors
 
@@ -38,9 +41,13 @@ def selected_tensors(
     if selection.kind is SelectionKind.DELEGATE:
         own = [one for one in known if one.delegate in related.delegates and one.method == method]
         return (*own, *_logged(known, related))
-    names = _payload_keys(session, method, index, related)
-    if names:
-        return tuple(one for one in known if one.key in names)
+    delegated = _delegated(index, related)
+    own = {node.name.rsplit("/", 1)[-1] for node in delegated}
+    own |= _payload_nodes(session, method, selection)
+    if own:
+        keys = _payload_keys(session, method, delegated)
+        constants = (one for one in known if one.key in keys)
+        return (*constants, *(one for one in _logged(known, related) if one.nodes & own))
     stored = [
         one
         for one in known
@@ -61,14 +68,25 @@ def _logged(known: tuple[TensorSource, ...], related: Related) -> Iterator[Tenso
             yield one
 
 
-def _payload_keys(
-    session: Session, method: str, index: JoinIndex, related: Related
-) -> frozenset[str]:
-    """Return the keys of the constants that the selected nodes of delegates read."""
+def _delegated(index: JoinIndex, related: Related) -> list[ModelNode]:
+    """Return the selected nodes where all are inside of delegates, else none."""
     graph = index.graph
     if graph is None:
-        return frozenset()
+        return []
     nodes = [graph.nodes[graph.by_name[name]] for name in related.nodes if name in graph.by_name]
+    return nodes if all(node.delegate is not None for node in nodes) else []
+
+
+def _payload_nodes(session: Session, method: str, selection: Selection) -> set[str]:
+    """Return the nodes of a payload that a selected event covers; some are in no record."""
+    if selection.kind is not SelectionKind.EVENT or selection.event is None:
+        return set()
+    rows = operator_rows(session, method).of_events((selection.event,))
+    return {name for row in rows if row.kind == KINDS[INNER] for name in row.link.payload_nodes}
+
+
+def _payload_keys(session: Session, method: str, nodes: Sequence[ModelNode]) -> frozenset[str]:
+    """Return the keys of the constants that nodes of delegates read."""
     return frozenset(
         f"{method}/delegate {inside.delegate}/{value.value.name}"
         for node in nodes

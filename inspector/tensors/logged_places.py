@@ -26,6 +26,7 @@ class LoggedPlace:
         method: that ran, empty if there are several
         value: index in the plan, None if unknown
         slot: which output of its instruction, None for what went into a delegate
+        nodes: recorded nodes and payload nodes that the value is of, empty where that is unknown
     """
 
     tensor: LoggedTensor
@@ -33,6 +34,7 @@ class LoggedPlace:
     method: str
     value: int | None
     slot: int | None
+    nodes: frozenset[str] = frozenset()
 
 
 def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
@@ -55,7 +57,10 @@ def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
             step = -1 if one.instruction is None else one.instruction
             slot = slots.get((step, value)) if value is not None else None
             name = _node_name(session, one) or _name(one, value, slot, names)
-            found.append(LoggedPlace(one, name, method, value, slot))
+            nodes = _nodes(session, one)
+            if slot is not None and value in names:
+                nodes |= {names[value]}
+            found.append(LoggedPlace(one, name, method, value, slot, nodes))
     return tuple(found)
 
 
@@ -102,6 +107,18 @@ def _node_name(session: Session, one: LoggedTensor) -> str:
     if not name and link.payload_nodes:
         name = f"{inner_label(link, one.event)} · {one.instruction}"
     return f"{name} [{one.position}]" if name and one.position else name
+
+
+def _nodes(session: Session, one: LoggedTensor) -> frozenset[str]:
+    """Return the nodes that an event inside a delegate computes, those fused into one included."""
+    if one.block is None or one.event == DELEGATE_CALL:
+        return frozenset()
+    link = link_block(session, one.block).link(one.row)
+    if link.delegate is None:
+        return frozenset()
+    shared = () if link.of_call or link.by_kind else link.nodes
+    found = (link.node, link.value_of or "", *link.values_of, *shared, *link.payload_nodes)
+    return frozenset(filter(None, found))
 
 
 def _event_name(one: LoggedTensor) -> str:

@@ -61,6 +61,7 @@ class TensorSource:
         missing: why there are no elements, empty if there are
         read: returns the elements as stored
         scales: returns the scales that are stored apart, None where they are missing
+        nodes: recorded nodes and payload nodes that a logged value is of, empty where unknown
     """
 
     key: str
@@ -80,6 +81,7 @@ class TensorSource:
     quantization: QuantizationParameters | None = None
     data: memoryview | None = None
     scales: Callable[[], NDArray[np.float64] | None] | None = None
+    nodes: frozenset[str] = frozenset()
 
     def elements(self) -> Elements:
         """Return the elements as stored.
@@ -305,6 +307,7 @@ def _logged_source(session: Session, number: int, place: LoggedPlace) -> TensorS
         one.instruction,
         slot=place.slot,
         quantization=given,
+        nodes=place.nodes,
     )
 
 
