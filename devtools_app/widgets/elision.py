@@ -35,6 +35,8 @@ _OPERATOR = re.compile(
     r"(?:native_call_)?(?:(?:aten|dim_order_ops|quantized_decomposed)(?:::|\.)"
     r"|(?<=native_call_))(?P<name>\w+)(?:\.\w+)?"
 )
+# the same in tables that leave out the library: told from a module by its overload
+_BARE_OPERATOR = re.compile(r"(?P<name>\w+)\.(?:\w+_out|Tensor\w*|Scalar\w*|vec|values|dims?|int)")
 # what is added in parentheses; what every name of a node of this dialect begins with
 _ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
 _INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a node in a delegate
@@ -70,7 +72,7 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
         # a rest that is whole would look like the name of another node
         cut = min(room, metrics.horizontalAdvance(rest) - 1)
         return shown if fits else elided(rest, metrics, cut)
-    if operator := _OPERATOR.fullmatch(text):
+    if operator := _OPERATOR.fullmatch(text) or _BARE_OPERATOR.fullmatch(text):
         return _operator(text, operator, metrics, room)
     tail = _TAIL.fullmatch(text)
     if tail is None and _PATH.fullmatch(text):
