@@ -23,6 +23,7 @@ LOCAL_KEYS = {
         ("Space", "fit everything"),
     ),
     "Timeline": (
+        ("W  S", "zoom in and out; A D pan"),
         ("Shift+drag  R", "select a range; range tool"),
         ("F M P", "zoom to it, mark it, pin its name"),
         ("/  F3  Shift+F3", "find, next, previous"),
