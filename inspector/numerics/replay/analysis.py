@@ -245,8 +245,8 @@ class _Analysis:
             notes = [*recorded, reference]
             return RunGap(method, number, run, case, "", "", rows, tuple(notes), call=call)
         inputs = self._inputs(program, method, (case, call), reference, log)
-        self._state = self._states.of(method)
-        before = self._state.copy()
+        before, state_notes = self._states.begin(method, reference.graph.graph)
+        self._state = before.copy()
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
         if found.errors and reference.graph.program is None:  # torch's own reader decides
@@ -254,7 +254,7 @@ class _Analysis:
             found = GapComparison(log, self._options.tolerance, self._kept)
             self._state = before.copy()
             self._compare(found, reference, inputs, prefix)
-        notes = [*recorded, *reference.notes, *inputs.notes]
+        notes = [*recorded, *reference.notes, *inputs.notes, *state_notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
@@ -336,6 +336,10 @@ class _Analysis:
             if hasattr(value, "shape"):
                 found.observe((), name, [value, value], 0)  # a loop may begin with it
         both = _own if graph.writes else _shared
+        if graph.writes:  # to its buffers, which a second comparison begins with as well
+            self._state = {
+                name: [_own(side)[0] for side in held] for name, held in self._state.items()
+            }
         run = GraphRun(graph, found.observe, sides=2, state=self._state)
         run.run([both(value) for value in inputs.values])
         found.errors = run.errors

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from inspector.files.session import Session
 from inspector.memory.lifetimes import Place, planned_place
 from inspector.memory.plan import state_values
+from inspector.numerics.replay.initial_state import SHARED_FROM, empty_state
 from inspector.numerics.state_names import state_names
-from runtime.emulation.recorded import Sides
+from runtime.emulation.recorded import RecordedGraph, Sides
 
-_SHARED_FROM = 2  # memory ids from this one on hold state of several methods
+_NOTE = "the program stores no content of {}: they begin with zeros, in the record with others"
 
 
 class MethodStates:
@@ -31,6 +32,19 @@ class MethodStates:
         places = self._places(method)
         shared = {name: self._shared[at] for name, at in places.items() if at in self._shared}
         return self._own.get(method, {}) | shared
+
+    def begin(self, method: str, graph: RecordedGraph) -> tuple[dict[str, Sides], list[str]]:
+        """Return the buffers that a run of a method begins with, and notes on their content.
+
+        Args:
+            method: name of the method
+            graph: its reference, which has two sides; missing buffers are new
+        """
+        found = self.of(method)
+        empty = empty_state(self._session, method, graph)
+        new = {name: held for name, held in empty.items() if name not in found and held.any()}
+        found |= {name: [held.detach().new_zeros(held.shape)] * 2 for name, held in new.items()}
+        return found, [_NOTE.format(", ".join(sorted(new)))] if new else []
 
     def keep(self, method: str, state: Mapping[str, Sides]) -> None:
         """Take the buffers that a run of a method has left."""
@@ -62,4 +76,4 @@ class MethodStates:
     def _place(self, method: str, index: int) -> Place | None:
         program = self._session.program
         place = None if program is None else planned_place(program.plan(method).values[index])
-        return place if place is not None and place[0] >= _SHARED_FROM else None
+        return place if place is not None and place[0] >= SHARED_FROM else None
