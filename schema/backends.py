@@ -87,6 +87,7 @@ class Backend:
         logs_cycles: it logs processor cycles
         event_names: a regular expression of the names of its events, whose group ``node`` is the
             node of the program; empty where an event has the name of its node
+        value_suffixes: what it may add to the name of a node in that of its value in a payload
         work_rules: a mapping from a kind of payload node to the rule of its FLOPs and bytes
         size_rules: a mapping from a kind of payload node to the rule of the sizes of its results;
             empty where payloads have the upper bounds of dynamic sizes
@@ -122,6 +123,7 @@ class Backend:
     start_times_synthesized: bool = False
     logs_cycles: bool = False
     event_names: str = ""
+    value_suffixes: tuple[str, ...] = ()
     work_rules: str = ""
     size_rules: str = ""
     clock_ns: int = 0
@@ -202,6 +204,7 @@ _ENTRIES = (  # marks are looked up in this order
         spec_readers=f"{_SPECS}COREML",
         executor="runtime.backends.coreml:CoreMLBackend",
         steps=True,
+        value_suffixes=("_cast_fp16",),
     ),
     Backend(
         "OpenvinoBackend",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from inspector.join.lowered_kinds import becomes
 from inspector.numerics.contradictions import without_contradictions
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
+from inspector.numerics.group_exits import with_group_values
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import (
     border_values,
@@ -23,7 +24,9 @@ from inspector.numerics.payload_flow import (
     payload_event,
 )
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
+from inspector.numerics.traced import DELEGATE, instruction_outputs
 from inspector.trace.blocks import Block
+from schema.backends import backend_of
 from schema.dtypes.scalar_type import scalar_type
 from schema.etdump import DebugTensor
 from schema.payloads.identity import named_node
@@ -84,6 +87,7 @@ def inside_outputs(
     logged = _logged(session, link_block(session, block), block, run, origins)
     found: list[InsideOutput] = []
     borders = border_values(session, method, join)
+    suffixes = _value_suffixes(session, method)
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
@@ -98,7 +102,10 @@ def inside_outputs(
             matched = {name: _doubted(event) for name, event in matched.items()}
         events = logged.get(step, ())
         matched = without_contradictions(join.graph, nodes, matched, events)
-        own = _with_fused(join.graph, nodes, matched, events)
+        matched = with_group_values(
+            join.graph, nodes, matched, shared, events, suffixes.get(step, ())
+        )
+        own = _with_fused(join.graph, nodes, matched, events, shared)
         why = dict.fromkeys([node.node.name for node in nodes], NOT_KNOWN) if own else {}
         why |= dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
@@ -110,6 +117,17 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _value_suffixes(session: Session, method: str) -> dict[int, tuple[str, ...]]:
+    """Return delegate call -> what its backend may add to the name of a node."""
+    assert session.program is not None
+    outputs = instruction_outputs(session.program, method)
+    return {
+        one.instruction: backend_of(one.operator).value_suffixes
+        for one in outputs
+        if one.kind == DELEGATE
+    }
 
 
 def _doubted(event: DelegateEvent) -> DelegateEvent:
@@ -212,6 +230,7 @@ def _with_fused(
     nodes: tuple[FlatNode, ...],
     logged: dict[str, DelegateEvent],
     events: Sequence[DelegateEvent],
+    shared: Collection[str] = (),
 ) -> dict[str, DelegateEvent]:
     """Add to each event the nodes fused into it: those after its last one without an event.
 
@@ -223,8 +242,10 @@ def _with_fused(
         nodes: of the delegate
         logged: events of the nodes that are known
         events: all of the call
+        shared: nodes that have events, though it is unknown which: part of their own ones only
     """
     by_name = {node.node.name: node for node in nodes}
+    handles = {event.name: event.nodes for event in events}
     found: dict[str, DelegateEvent] = {}
     for event in dict.fromkeys(logged.values()):
         last = by_name.get(event.nodes[-1])
@@ -232,6 +253,9 @@ def _with_fused(
         while last is not None:
             last = _follower(graph, last, by_name)
             if last is None or last.node.name in logged or _has_step(last, event, events):
+                break
+            own = len(more) < event.fused or last.node.name in handles.get(event.name, ())
+            if last.node.name in shared and not own:
                 break
             if event.grade == DELEGATE_ID and not _is_copy(last):
                 break

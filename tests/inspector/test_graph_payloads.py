@@ -52,6 +52,8 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "tosa_steps",
         "tosa_slopes_int8",
         "vgf_twice_int8",
+        "tosa_grouped",
+        "coreml_excite_int8",
     ):
         folder = tmp_path_factory.mktemp(name)
         asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
@@ -79,8 +81,10 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("tosa_m1", 3),
         ("tosa_steps", 8),
         ("mps_m1_fp16", 6),  # its values are halves, though the payload calls them float32
-        ("vgf_twice_int8", 0),  # its real clamp is of a quantization, not the activation
-        ("tosa_slopes_int8", 2),  # the last of its roundings is behind the delegate
+        ("vgf_twice_int8", 1),  # its real clamp is of a quantization, not the activation
+        ("tosa_grouped", 2),  # steps of a convolution in groups are not those of the tanh before it
+        ("coreml_excite_int8", 16),  # values have the names of nodes; what leaves a group is known
+        ("tosa_slopes_int8", 3),  # the last of its roundings is behind the delegate
     ],
 )
 def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
@@ -91,6 +95,7 @@ def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
     assert answer.code == 0, answer.err
     assert "no node exceeds the tolerance by its own error" in answer.out
     assert f"{compared} of " in answer.out
+    assert name == "tosa_steps" or "joined by order only differ" not in answer.out
 
 
 @pytest.mark.slow

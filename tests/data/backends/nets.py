@@ -307,6 +307,35 @@ class Twice(nn.Module):
         return self.fc(torch.relu(self.fc(x)))
 
 
+class Grouped(nn.Module):
+    """A convolution in groups, whose parts share a handle with the batch norm behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv1d(4, 8, 3, padding=1)
+        self.grouped = nn.Conv1d(8, 8, 3, padding=2, dilation=2, groups=2)
+        self.norm = nn.BatchNorm1d(8)
+        self.fc = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.norm(self.grouped(torch.tanh(self.first(x)))))
+        return self.fc(x.mean(-1))
+
+
+class Excite(nn.Module):
+    """Channels that are weighted: quantizers give each reader of a value its own rounding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 8, 3, padding=1, stride=2, groups=2)
+        self.fewer, self.more = nn.Conv2d(8, 2, 1), nn.Conv2d(2, 8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.hardswish(self.conv(x))
+        share = torch.relu(self.fewer(nn.functional.adaptive_avg_pool2d(x, 1)))
+        return x * nn.functional.hardsigmoid(self.more(share))
+
+
 class CountingCache(nn.Module):
     """State of which every part is returned, as compilers that alias buffers take it."""
 
@@ -445,6 +474,8 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "heads": (Heads, (4, 6)),
     "moved": (Moved, (1, 3, 3, 3)),
     "several": (Several, (4, 6)),
+    "grouped": (Grouped, (2, 4, 8)),
+    "excite": (Excite, (1, 4, 8, 8)),
     "integers": (Integers, (1, 3, 6, 8)),
 }
 """Networks of one input, and its shape."""

@@ -31,6 +31,8 @@ _RECORDED = (
     "several",
     "integers",
     "heads",
+    "grouped",
+    "excite",
 )
 HERE = Path(__file__).resolve().parent
 

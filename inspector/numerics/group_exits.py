@@ -1,0 +1,139 @@
+"""The value that leaves a group of nodes which share handles with several steps of a payload.
+
+A grouped convolution with the batch norm behind it is slices, convolutions and a concatenation.
+Which step is whose is open, but what others read of the steps is what others read of the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from inspector.numerics.flat_graph import FlatGraph, FlatNode
+from inspector.numerics.payload_flow import has_shape_of
+from inspector.numerics.shared_handles import DelegateEvent
+from schema.dtypes.scalar_type import scalar_type
+
+
+def with_group_values(
+    graph: FlatGraph,
+    nodes: Sequence[FlatNode],
+    matched: Mapping[str, DelegateEvent],
+    shared: Collection[str],
+    events: Sequence[DelegateEvent],
+    suffixes: Sequence[str] = (),
+) -> dict[str, DelegateEvent]:
+    """Return node -> event, with the nodes of groups whose value is known all the same.
+
+    It is where the payload names a value after its node, where only one value leaves the group,
+    and for nodes that compute the same from the same.
+
+    Args:
+        graph: the recorded graph
+        nodes: of the delegate, in graph order
+        matched: events of the nodes that are known
+        shared: nodes whose events are ambiguous
+        events: all of the call, in order
+        suffixes: what the backend may add to the name of a node in the name of its value
+    """
+    found = dict(matched)
+    known = {name + suffix: name for name in shared for suffix in ("", *suffixes)}
+    for event in events:
+        name = next((known[one] for one in event.writes if one in known), "")
+        if name in event.nodes:
+            found.setdefault(name, replace(event, nodes=(name,)))
+    _add_exits(graph, nodes, found, shared, events)
+    calls = {_call(node): found[node.node.name] for node in nodes if node.node.name in found}
+    for node in nodes:
+        event, name = calls.get(_call(node)), node.node.name
+        if event is not None and name in shared:
+            found.setdefault(name, replace(event, nodes=(name,)))
+    return found
+
+
+def _add_exits(
+    graph: FlatGraph,
+    nodes: Sequence[FlatNode],
+    found: dict[str, DelegateEvent],
+    shared: Collection[str],
+    events: Sequence[DelegateEvent],
+) -> None:
+    """Add the last node of each group of which only one value leaves."""
+    by_name = {node.node.name: node for node in nodes}
+    groups: dict[frozenset[str], list[DelegateEvent]] = {}
+    for event in events:
+        named = frozenset(by_name.keys() & event.nodes)
+        if len(named) > 1 and named & set(shared):
+            groups.setdefault(named, []).append(event)
+    for named, own in groups.items():
+        members = [node for node in nodes if node.node.name in named]
+        step, node = _leaving_step(own, events), _leaving_node(graph, members)
+        if step is None or node is None or node.node.name in found:
+            continue
+        if _has_type_of(graph, step, node) and has_shape_of(graph, step, node):
+            before = _run_up_to(node, members, found)
+            found[node.node.name] = replace(step, nodes=(*before, node.node.name))
+
+
+def _run_up_to(
+    last: FlatNode, members: Sequence[FlatNode], matched: Collection[str]
+) -> tuple[str, ...]:
+    """Return the nodes between a node and the one with an event before it: its step has them."""
+    found: list[str] = []
+    wanted = set(last.reads)
+    for node in reversed(members[: members.index(last)]):
+        if wanted.isdisjoint(node.writes):
+            continue
+        if node.node.name in matched:
+            break
+        found.append(node.node.name)
+        wanted.update(node.reads)
+    return tuple(found[::-1])
+
+
+def _leaving_node(graph: FlatGraph, members: Sequence[FlatNode]) -> FlatNode | None:
+    """Return the last of some nodes if others read it alone, or nodes that compute the same.
+
+    Quantizers give each reader a `dequantize` of its own, which a payload has once.
+    """
+    places = {node.place for node in members}
+    leaving = [
+        (node, value)
+        for node in members
+        for value in node.writes
+        if value in graph.results
+        or any(user.place not in places for user in graph.users.get(value, ()))
+    ]
+    last = members[-1]
+    alike = all(value == node.writes[0] and _call(node) == _call(last) for node, value in leaving)
+    return last if alike and leaving and leaving[-1][0] is last else None
+
+
+def _call(node: FlatNode) -> tuple[object, ...]:
+    return node.operator, node.scope, node.node.args
+
+
+def _leaving_step(
+    own: Sequence[DelegateEvent], events: Sequence[DelegateEvent]
+) -> DelegateEvent | None:
+    """Return the only one of some events that others read, or nobody, if it is the last."""
+    inside = {name for event in own for name in event.reads}
+    outside = {
+        name for event in events if all(event is not one for one in own) for name in event.reads
+    }
+    leaving = [
+        event
+        for event in own
+        if not outside.isdisjoint(event.writes) or inside.isdisjoint(event.writes)
+    ]
+    return own[-1] if len(leaving) == 1 and leaving[0] is own[-1] and own[-1].writes else None
+
+
+def _has_type_of(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
+    """Return whether the tensors of an event are real or not, as a node's result is."""
+    meta = graph.meta.get(node.writes[0])
+    if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:
+        return False
+    codes = meta.tensor.scalar_type, event.passes[0][0].scalar_type
+    kinds = [scalar_type(code).name for code in codes]
+    return kinds[0] == kinds[1] or all("float" in kind for kind in kinds)

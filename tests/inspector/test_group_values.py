@@ -1,0 +1,148 @@
+"""Values of nodes that share handles with several steps of a payload, where one is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inspector.numerics.flat_graph import FlatGraph, FlatNode
+from inspector.numerics.group_exits import with_group_values
+from inspector.numerics.shared_handles import DelegateEvent
+from schema.etdump import DebugTensor
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+
+FLOAT, CHAR = 6, 1  # scalar types
+GROUP = ("conv", "norm")
+Spec = tuple[str, tuple[str, ...]]
+CHAIN: dict[str, Spec] = {
+    "before": ("aten::tanh", ("x",)),
+    "conv": ("aten::convolution", ("before",)),
+    "norm": ("aten::batch_norm", ("conv",)),
+    "behind": ("aten::relu", ("norm",)),
+}
+
+
+def _graph(specs: dict[str, Spec], results: tuple[str, ...] = ("behind",)) -> FlatGraph:
+    nodes = tuple(
+        FlatNode(
+            place,
+            (),
+            GraphNode(
+                name, NodeKind.CALL, operator, tuple(Argument("", (r,)) for r in reads), (name,)
+            ),
+            tuple(((), one) for one in reads),
+            operator,
+        )
+        for place, (name, (operator, reads)) in enumerate(specs.items())
+    )
+    users: dict[tuple[tuple[str, ...], str], tuple[FlatNode, ...]] = {}
+    for node in nodes:
+        for value in node.reads:
+            users[value] = (*users.get(value, ()), node)
+    meta = {
+        ((), name): GraphValue(name, TensorMeta(CHAR if name[0] == "q" else FLOAT, (2, 8)))
+        for name in specs
+    }
+    producers = {node.writes[0]: (node, 0) for node in nodes}
+    inside = Graph("delegate", (), {}, (), ())
+    left = frozenset(((), name) for name in results)
+    return FlatGraph(inside, nodes, producers, meta, users, left, (), {(): ""})
+
+
+def _step(
+    name: str, reads: str, nodes: tuple[str, ...] = GROUP, code: int = FLOAT, size: int = 8
+) -> DelegateEvent:
+    logged = DebugTensor(scalar_type=code, sizes=(2, size), strides=(), offset=0)
+    return DelegateEvent(name, nodes, "", ((logged,),), name, tuple(reads.split()), (name,))
+
+
+STEPS = [
+    _step("TANH", "x", ("before",)),
+    _step("SLICE", "TANH"),
+    _step("CONV", "SLICE"),
+    _step("CONCAT", "CONV"),
+    _step("CLAMP", "CONCAT", ("behind",)),
+]
+
+
+def _known(
+    graph: FlatGraph, events: list[DelegateEvent], *matched: str, suffixes: tuple[str, ...] = ()
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    names = [node.node.name for node in graph.nodes]
+    shared = {name for event in events for name in event.nodes if len(event.nodes) > 1}
+    alone = {event.nodes[0]: event for event in events if len(event.nodes) == 1}
+    given = {name: alone[name] for name in names if name in alone} | {
+        name: replace(STEPS[0], name="known", nodes=(name,)) for name in matched
+    }
+    found = with_group_values(graph, graph.nodes, given, shared - set(matched), events, suffixes)
+    return {n: (e.name, e.nodes) for n, e in found.items() if n not in given}
+
+
+def test_value_that_alone_leaves_a_group_is_that_of_its_last_node() -> None:
+    assert _known(_graph(CHAIN), STEPS) == {"norm": ("CONCAT", GROUP)}
+    assert _known(_graph(CHAIN), STEPS, "conv") == {"norm": ("CONCAT", ("norm",))}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {4: _step("CLAMP", "CONV", ("behind",))},  # who is behind reads another one
+        {4: _step("CLAMP", "CONV CONCAT", ("behind",))},  # two leave
+        {3: _step("CONCAT", "CONV", size=4)},  # another size
+        {3: _step("CONCAT", "CONV", code=CHAR)},  # integers for a real value
+        {2: _step("CONV", "SLICE"), 3: _step("CONCAT", "SLICE")},  # one is read by nobody
+    ],
+    ids=["earlier", "two", "size", "dtype", "unread"],
+)
+def test_value_that_may_be_another_one_is_not_taken(changed: dict[int, DelegateEvent]) -> None:
+    events = [changed.get(place, step) for place, step in enumerate(STEPS)]
+    assert _known(_graph(CHAIN), events) == {}
+
+
+@pytest.mark.parametrize(
+    ("specs", "results"),
+    [
+        ({"other": ("aten::add", ("conv",))}, ("behind", "other")),
+        ({}, ("behind", "conv")),
+    ],
+    ids=["reader", "result"],
+)
+def test_group_that_two_values_leave_tells_none(
+    specs: dict[str, Spec], results: tuple[str, ...]
+) -> None:
+    assert _known(_graph(CHAIN | specs, results), STEPS) == {}
+
+
+def test_nodes_that_compute_the_same_from_the_same_have_one_value() -> None:
+    group = ("quantize", "first", "second")
+    specs: dict[str, Spec] = {
+        "quantize": ("quantize", ("x",)),
+        "first": ("dequantize", ("quantize",)),
+        "second": ("dequantize", ("quantize",)),
+        "behind": ("aten::add", ("first", "second")),
+    }
+    steps = [
+        _step("Q", "x", group, CHAR),
+        _step("DQ", "Q", group),
+        _step("ADD", "DQ", ("behind",)),
+    ]
+    found = _known(_graph(specs), steps)
+    assert found == {"first": ("DQ", ("first",)), "second": ("DQ", ("quantize", "second"))}
+    specs["second"] = ("another", ("quantize",))
+    assert _known(_graph(specs), steps) == {}
+
+
+@pytest.mark.parametrize("suffixes", [(), ("_half",)])
+@pytest.mark.parametrize("written", ["conv", "conv_half", "conv_other"])
+def test_value_with_the_name_of_a_node_is_its(written: str, suffixes: tuple[str, ...]) -> None:
+    events = [STEPS[0], _step("SLICE", "TANH"), _step(written, "SLICE"), *STEPS[3:4]]
+    events[3] = replace(events[3], reads=(written,))
+    found = _known(_graph(CHAIN, ("behind", "conv")), events, suffixes=suffixes)
+    named = written == "conv" or (suffixes and written == "conv_half")
+    assert found == ({"conv": (written, ("conv",))} if named else {})
+
+
+def test_name_of_a_node_that_an_event_has_no_handle_of_is_not_its() -> None:
+    events = [*STEPS[:2], _step("norm", "SLICE", ("before", "conv")), *STEPS[3:]]
+    assert "norm" not in _known(_graph(CHAIN, ("behind", "conv")), events)
