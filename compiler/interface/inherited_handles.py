@@ -20,18 +20,27 @@ _VIEWS = frozenset(
     ("view_copy", "squeeze_copy", "unsqueeze_copy", "view", "squeeze", "unsqueeze", "reshape")
 )
 _PERMUTES = frozenset(("permute_copy", "permute"))
+_IMAGES, _SEQUENCE = (4, 5), 3  # dimensions
 _LOGGER = logging.getLogger("compiler.delegate")
 
 
 @contextlib.contextmanager
-def inheriting() -> Generator[None, None, None]:
-    """Let a call that stands in for another one take over its debug handle."""
+def inheriting(program: ExportedProgram | None = None) -> Generator[None, None, None]:
+    """Let a call that stands in for another one take over its debug handle.
+
+    Args:
+        program: before the passes; its own permutations are steps, those that passes add are
+            layouts of the layer whose handle they have
+    """
+    nodes: Any = program.graph.nodes if program is not None else ()
+    own = {node.meta.get(HANDLE) for node in nodes if _is_one_of(node, _PERMUTES)}
     node_class: Any = torch.fx.Node
     replace = node_class.replace_all_uses_with
 
     def replacing(node: Any, by: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         called = HANDLE in node.meta and getattr(by, "op", "") == "call_function"
-        if called and not (HANDLE in by.meta and _only_shows(node, by)):
+        added = program is not None and node.meta.get(HANDLE) not in own
+        if called and not (HANDLE in by.meta and _only_shows(node, by, added=added)):
             by.meta[HANDLE] = node.meta[HANDLE]  # its value is what stands there now
         return replace(node, by, *args, **kwargs)
 
@@ -42,20 +51,48 @@ def inheriting() -> Generator[None, None, None]:
         node_class.replace_all_uses_with = replace
 
 
-def _only_shows(node: Any, read: Any) -> bool:  # noqa: ANN401
+def _only_shows(node: Any, read: Any, *, added: bool) -> bool:  # noqa: ANN401
     """Return whether a node is another view of what it reads: that keeps the handle of its value.
 
     A vendor's pass that drops the view of a fused layer's input leaves the value of the one before.
+    So does one that drops the layouts around an activation: the layer behind added the second.
+
+    Args:
+        node: that is replaced
+        read: by which
+        added: whether a vendor's pass added the node
     """
-    names = set(str(getattr(node.target, "__name__", node.target)).split("."))
-    shows = not _VIEWS.isdisjoint(names) or (not _PERMUTES.isdisjoint(names) and _in_order(node))
+    shows = _is_one_of(node, _VIEWS)
+    if _is_one_of(node, _PERMUTES):
+        shows = _in_order(node) or (added and _moves_channels(node))
     return shows and read in node.all_input_nodes
+
+
+def _is_one_of(node: Any, names: frozenset[str]) -> bool:  # noqa: ANN401
+    return not names.isdisjoint(str(getattr(node.target, "__name__", node.target)).split("."))
+
+
+def _dims(node: Any) -> list[int]:  # noqa: ANN401
+    return list(node.args[1]) if len(node.args) > 1 else []
 
 
 def _in_order(node: Any) -> bool:  # noqa: ANN401
     """Return whether a permutation leaves the dimensions in their order."""
-    dims: Sequence[Any] = node.args[1] if len(node.args) > 1 else ()
-    return bool(dims) and list(dims) == list(range(len(dims)))
+    dims = _dims(node)
+    return bool(dims) and dims == list(range(len(dims)))
+
+
+def _moves_channels(node: Any) -> bool:  # noqa: ANN401
+    """Return whether a permutation moves the channels last, or back, in a way that a value shows.
+
+    Those of images are looked for in both layouts; of sequences the sizes have to tell them apart.
+    """
+    dims = _dims(node)
+    last = [0, *range(2, len(dims)), 1]
+    if len(dims) in _IMAGES:
+        return dims in (last, [0, len(dims) - 1, *range(1, len(dims) - 1)])
+    shape: Any = getattr(node.meta.get("val"), "shape", ())
+    return dims == last and len(shape) == _SEQUENCE and shape[1] != shape[2]
 
 
 class HandlesBefore:

@@ -62,7 +62,7 @@ def following_vendor(
 ) -> Generator[VendorJoins, None, None]:
     """Follow the nodes of a program through the passes of a vendor's backend."""
     before, nodes = HandlesBefore(program), marked(program.graph_module)
-    with inheriting(), following(package_interpreter()), _writing(backend_id) as written:
+    with inheriting(program), following(package_interpreter()), _writing(backend_id) as written:
         yield VendorJoins(backend_id, before, nodes, written)
 
 

@@ -116,7 +116,7 @@ def _call(node: FlatNode) -> tuple[object, ...]:
 def _leaving_step(
     own: Sequence[DelegateEvent], events: Sequence[DelegateEvent]
 ) -> DelegateEvent | None:
-    """Return the only one of some events that others read, or nobody, if it is the last."""
+    """Return the only one of some events that others read, or nothing reads, if it is the last."""
     inside = {name for event in own for name in event.reads}
     outside = {
         name for event in events if all(event is not one for one in own) for name in event.reads

@@ -68,6 +68,38 @@ def test_value_whose_view_is_dropped_keeps_its_handle(
     assert other.meta[HANDLE] == 2
 
 
+_SQUARE, _OTHER = (2, 8, 8), (2, 8, 5)
+_AROUND = [
+    ((0, 2, 3, 1), (1, 2, 3, 4), True),
+    ((0, 3, 1, 2), (1, 2, 3, 4), True),
+    ((0, 2, 3, 4, 1), (1, 2, 3, 4, 5), True),
+    ((0, 4, 1, 2, 3), (1, 2, 3, 4, 5), True),
+    ((0, 2, 1), _OTHER, True),
+    ((0, 2, 1), _SQUARE, False),  # a value of it does not show its layout
+    ((0, 2, 1, 3), (1, 2, 3, 4), False),
+    ((1, 2, 3, 0), (1, 2, 3, 4), False),
+    ((1, 0), (2, 3), False),
+]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["added", "of the program"])
+@pytest.mark.parametrize(("order", "shape", "layout"), _AROUND)
+def test_activation_whose_layouts_are_dropped_keeps_its_handle(
+    order: tuple[int, ...], shape: tuple[int, ...], layout: bool, own: bool
+) -> None:
+    """The layer behind has added the second of them; permutations of the program are steps."""
+    program, (tanh, _layer) = chain(1, 2)
+    if own:
+        _layer.target = torch.ops.aten.permute_copy.default
+    with inheriting(program), program.graph.inserting_after(tanh):
+        added = program.graph.call_function(
+            torch.ops.aten.permute_copy.default, (tanh, list(order))
+        )
+        added.meta |= {HANDLE: 2, "val": torch.empty(shape)}
+        added.replace_all_uses_with(tanh)
+    assert tanh.meta[HANDLE] == (1 if layout and not own else 2)
+
+
 def test_removed_node_belongs_to_what_is_left() -> None:
     program, _ = chain(1, 2, 3)
     assert HandlesBefore(program).completed({"a": (3,)}, "x") == {"a": (1, 2, 3)}

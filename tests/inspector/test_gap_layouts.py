@@ -52,6 +52,16 @@ def test_square_values_have_both_layouts_where_they_differ(found: tuple[int, ...
     assert len(in_layouts(values, shape, moved=False)) == 1
 
 
+@pytest.mark.parametrize("sizes", [(2, 5, 7), (2, 3, 4, 5), (2, 3, 4, 5, 6), (2, 3, 3, 3, 3)])
+def test_channels_may_be_last_in_sequences_images_and_volumes(sizes: tuple[int, ...]) -> None:
+    values = torch.arange(torch.Size(sizes).numel()).reshape(sizes)
+    logged = values.movedim(1, -1)
+    assert any(torch.equal(one, values) for one in in_layouts(logged, sizes, moved=True))
+    assert len(in_layouts(values, sizes, moved=True)) == (2 if sizes[1] == sizes[2] else 1)
+    plain = in_layouts(logged, sizes, moved=False)
+    assert not any(torch.equal(one, values) for one in plain)
+
+
 @pytest.mark.parametrize(
     ("found", "shape"), [((6, 3, 1, 32), (6, 1, 96)), ((4, 6, 8), (6, 1, 32)), ((2, 3), (3, 2))]
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_IMAGE_DIMS = 4  # dimensions
-_CHANNELS_FIRST = (0, 3, 1, 2)  # of channels last
+_IMAGES = (4, 5)  # dimensions
+_SEQUENCE = 3
 
 
 def in_layouts(found: Any, shape: tuple[int, ...], *, moved: bool) -> list[Any]:  # noqa: ANN401
@@ -21,9 +21,12 @@ def in_layouts(found: Any, shape: tuple[int, ...], *, moved: bool) -> list[Any]:
     """
     requested = [size for size in shape if size != 1]
     orders = [tuple(range(found.dim()))]
-    if moved and found.dim() == _IMAGE_DIMS:
-        first = tuple(found.shape[dim] for dim in _CHANNELS_FIRST)
-        orders += [_CHANNELS_FIRST] if len(shape) < _IMAGE_DIMS or first == shape else []
+    channels_first = (0, found.dim() - 1, *range(1, found.dim() - 1))
+    first = tuple(found.shape[dim] for dim in channels_first) if found.dim() else ()
+    if moved and found.dim() in _IMAGES:
+        orders += [channels_first] if len(shape) < found.dim() or first == shape else []
+    elif moved and found.dim() == _SEQUENCE and tuple(found.shape) != shape:
+        orders += [channels_first] if first == shape else []
     whole = dict.fromkeys(tuple(dim for dim in one if found.shape[dim] != 1) for one in orders)
     fitting = [one for one in whole if [found.shape[dim] for dim in one] == requested]
     ones = [dim for dim in range(found.dim()) if found.shape[dim] == 1]
