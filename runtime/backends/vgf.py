@@ -6,6 +6,6 @@ from runtime.backends.tosa import TosaBackend
 
 
 class VgfBackend(TosaBackend):
-    """Runs VGF containers of one graph segment."""
+    """Runs VGF containers whose segments are graphs, one after the other."""
 
     id = "VgfBackend"

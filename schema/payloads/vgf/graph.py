@@ -1,12 +1,12 @@
 """Converts a VGF container to the common graph model.
 
-With a single graph segment the operations of its module are the graph; otherwise each segment is
-a node with its module as subgraph.
+The operations of the modules are the graph, where all segments are graphs; otherwise each segment
+is a node with its module as subgraph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -40,6 +40,9 @@ def to_graph(
         nodes.append(_node(name, segment, modules, module is not None, values))
     if len(nodes) == 1 and inner:
         return _flat(next(iter(inner.values())), nodes[0], sequence)
+    joined = _joined(nodes, inner, values) if nodes and len(inner) == len(nodes) else None
+    if joined is not None:
+        nodes, values, inner = joined[0], joined[1], {}
     return Graph(
         "VGF",
         tuple(nodes),
@@ -47,6 +50,48 @@ def to_graph(
         _resources(sequence.inputs, values),
         _resources(sequence.outputs, values),
         inner,
+    )
+
+
+def _joined(
+    segments: Sequence[GraphNode], inner: Mapping[str, Graph], resources: Mapping[str, GraphValue]
+) -> tuple[list[GraphNode], dict[str, GraphValue]] | None:
+    """Return the operations of all segments with their values; resources are between them.
+
+    None if a segment's interface is not that of its module, or passes on what no operation made.
+    """
+    nodes: list[GraphNode] = []
+    values = dict(resources)
+    for segment in segments:
+        module = inner[segment.name]
+        sides = (module.inputs, segment.inputs), (module.outputs, segment.outputs)
+        made = [name for node in module.nodes for name in node.outputs]
+        border = {
+            name: bound
+            for inside, outside in sides
+            for name, bound in zip(inside, outside, strict=False)
+        }
+        whole = all(len(inside) == len(outside) for inside, outside in sides)
+        if not whole or len(set(module.outputs)) < len(module.outputs):
+            return None
+        if any(name not in made for name in module.outputs):
+            return None
+        names = {name: border.get(name, f"{segment.name}_{name}") for name in module.values}
+        for name, value in module.values.items():
+            values.setdefault(names[name], replace(value, name=names[name]))
+        nodes += [_renamed(node, segment.name, names) for node in module.nodes]
+    return nodes, values
+
+
+def _renamed(node: GraphNode, segment: str, names: Mapping[str, str]) -> GraphNode:
+    return replace(
+        node,
+        name=f"{segment}_{node.name}",
+        args=tuple(
+            replace(arg, values=tuple(names.get(one, one) for one in arg.values))
+            for arg in node.args
+        ),
+        outputs=tuple(names.get(one, one) for one in node.outputs),
     )
 
 
