@@ -39,6 +39,7 @@ class CallState:
         self._places: list[tuple[str, int]] = []  # method and value of each tensor
         self._names: list[str] = []
         self._observed = True
+        self._methods: list[Method] = []
 
     @property
     def tensors(self) -> tuple[StateTensor, ...]:
@@ -56,6 +57,7 @@ class CallState:
 
     def add(self, method: Method) -> None:
         """Observe the state of a method that was loaded."""
+        self._methods.append(method)
         plan = self._program.plan(method.name)
         known = set(map(_place, self._tensors))
         for index in state_values(self._program, method.name):
@@ -101,7 +103,9 @@ class CallState:
         return (*changes, *[StateChange(0, 0, 0.0)] * missing)
 
     def reset(self) -> None:
-        """Put the state back to what it was after loading."""
+        """Put the state back to what it was after loading, also that inside of delegates."""
+        for method in self._methods:
+            method.reset_delegates()
         for tensor, saved in zip(self._tensors, self._first, strict=False):
             tensor.copy_(saved)
 

@@ -118,6 +118,7 @@ class _Variant:
     def _run(self, method: Method, values: Values) -> None:
         for tensor, saved in self._state:
             tensor.copy_(saved)
+        method.reset_delegates()
         method.set_inputs([own(value) for value in values])
         method.run()
 

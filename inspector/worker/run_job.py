@@ -90,8 +90,10 @@ class _Runner:
     def once(self, tracer: EventTracer | None = None) -> float:
         """Run; return the time in ms."""
         method = self._method
-        for tensor, saved in self._state if self._ran else ():
-            tensor.copy_(saved)
+        if self._ran:
+            method.reset_delegates()
+            for tensor, saved in self._state:
+                tensor.copy_(saved)
         method.tracer = tracer
         method.set_inputs(self._inputs)
         watched = self.phases if tracer is None else None

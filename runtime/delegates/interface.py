@@ -257,6 +257,9 @@ class BackendInterface(ABC):
         del context, handle, args
         return None
 
+    def reset_state(self, handle: Any) -> None:  # noqa: ANN401, B027 - most payloads have none
+        """Put what a partition keeps from call to call back to what it was after its load."""
+
     def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - optional
         """Free a partition."""
 

@@ -218,6 +218,11 @@ class Method:
         """
         self._runner.reset()
 
+    def reset_delegates(self) -> None:
+        """Put the state that is inside of delegates back to what it was after loading."""
+        for entry in self._partitions:
+            entry.backend.reset_state(entry.handle)
+
     @property
     def in_progress(self) -> bool:
         """Return whether a run was begun and has not ended."""

@@ -86,6 +86,10 @@ class GraphBackend(BackendInterface):
         return GraphSteps(handle, inputs, partial(self._store_all, results, context, first))
 
     @override
+    def reset_state(self, handle: GraphEngine) -> None:
+        """Put the state of a payload back to that of its load."""
+        handle.reset_state()
+
     def measurement(self, name: str, handle: GraphEngine) -> PartitionEngine:
         """Return that torch interprets the payload."""
         del handle

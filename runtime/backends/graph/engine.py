@@ -9,6 +9,7 @@ import torch
 
 from runtime.backends.graph.operation import Operand, Operation, OperatorTable
 from runtime.backends.graph.registers import dtype_of_value, first_registers, refused
+from runtime.backends.graph.states import first_state
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
@@ -87,6 +88,7 @@ class GraphEngine:
             for index, call in enumerate(self._calls)
             if call is not None
         ]
+        self._begins = [(place, first_state(self._fixed[place])) for place, _ in self._state]
 
     def _written_again(self, table: OperatorTable) -> set[str]:
         """Return the values that are computed at load and written by each run: they are state."""
@@ -365,6 +367,14 @@ class GraphEngine:
         for place, source in self._state:
             self._fixed[place] = _kept(self._held[source], self._lent)
         return [self._held[self.places[name]] for name in self.graph.outputs]
+
+    def reset_state(self) -> None:
+        """Put the state back to what it was when the payload was loaded."""
+        for place, first in self._begins:
+            self._fixed[place] = first()
+        for block in self._blocks:
+            for engine in block:
+                engine.reset_state()
 
     def _at(self, error: Exception, index: int) -> DelegateError:
         if isinstance(error, DelegateError):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
 
 from runtime.backends.graph.registers import refused
 from schema.dtypes.scalar_type import scalar_type
@@ -44,3 +48,15 @@ def _state(value: GraphValue, partition: int) -> GraphValue:
 def _zeros(value: GraphValue) -> Constant:
     count = value.constant_bytes or 0
     return Constant(value.constant, count, INLINE, memoryview(bytes(count)))
+
+
+def first_state(value: Any) -> Callable[[], Any]:  # noqa: ANN401 - a tensor or a scalar
+    """Return a function that makes a state anew: nodes may write into its memory.
+
+    Zeros, as caches begin with, are not kept.
+    """
+    if not isinstance(value, torch.Tensor):
+        return lambda: value
+    if not bool(value.any()):
+        return partial(value.new_zeros, value.shape)
+    return value.clone().clone

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from typing import Any
 
 import pytest
 import torch
 
+from inspector.worker.run_job import _Runner
 from runtime import ExecutionError, Runtime
 from runtime.backends.graph import Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
@@ -24,7 +26,7 @@ def _same(x: Any) -> Any:
     return x
 
 
-def _writer() -> GraphEngine:
+def _writer(*first: float) -> GraphEngine:
     """Return a payload that returns its state, and keeps its input as the next one."""
 
     def node(name: str, read: str, written: str) -> GraphNode:
@@ -34,8 +36,10 @@ def _writer() -> GraphEngine:
     values["s"] = GraphValue("s", _META, constant="s", constant_bytes=8)
     nodes = (node("read", "s", "before"), node("write", "x", "s"))
     graph = Graph("main", nodes, values, ("x",), ("before",))
-    zeros = Constant("s", 8, INLINE, memoryview(bytes(8)))
-    payload = Payload("Any", "any", 0, graph, constants=(zeros,))
+    content = struct.pack("<2f", *(first or (0.0, 0.0)))
+    payload = Payload(
+        "Any", "any", 0, graph, constants=(Constant("s", 8, INLINE, memoryview(content)),)
+    )
     table = OperatorTable(lambda one, _: Operation(_same, one.inputs))
     return GraphEngine(payload, table, 0)
 
@@ -46,6 +50,36 @@ def test_state_is_not_the_memory_of_an_input() -> None:
     assert engine.run([x], untraced)[0].tolist() == [0.0, 0.0]
     x.fill_(9.0)
     assert engine.run([x], untraced)[0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("first", [(0.0, 0.0), (3.0, -1.0)])
+def test_state_is_put_back_to_that_of_the_load(first: tuple[float, float]) -> None:
+    engine, untraced = _writer(*first), DelegateTracer(None, (0, 0))
+    for value in (1.0, 2.0):
+        before = engine.run([torch.full((2,), value)], untraced)[0]
+        assert before.tolist() == [*first]
+        before.fill_(7.0)  # who has it may write to it
+        engine.run([torch.full((2,), 5.0)], untraced)
+        engine.reset_state()
+
+
+@pytest.mark.parametrize(
+    "name", ["coreml_cache_iOS18", "native_cache", "vulkan_counting_cache_alias"]
+)
+def test_each_measured_run_begins_with_the_state_of_the_load(name: str) -> None:
+    path = DATA / f"backends/{name}.pte"
+    inputs, expected = torch.load(path.with_suffix(".pt"))
+    program = Runtime.get().load_program(str(path))
+    method = program.load_method("forward")
+    runner = _Runner(program, method, inputs)
+    found: list[list[Any]] = []
+    for _ in range(3):
+        runner.once()
+        found.append([torch.as_tensor(one).clone() for one in method.get_outputs()])
+    for outputs in found:
+        for one, other in zip(outputs, found[0], strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+    torch.testing.assert_close(found[0][-1], torch.as_tensor(expected[-1]), rtol=1e-5, atol=1e-5)
 
 
 def test_value_that_nothing_computes_before_it_is_read_is_named_when_the_payload_is_loaded() -> (
