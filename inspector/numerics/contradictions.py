@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from inspector.join.lowered_kinds import becomes
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, ORDER
 from inspector.numerics.shared_handles import DelegateEvent
 
@@ -21,23 +22,28 @@ def without_contradictions(
     nodes: Sequence[FlatNode],
     matched: Mapping[str, DelegateEvent],
     events: Sequence[DelegateEvent],
+    border: Mapping[str, Value] = MappingProxyType({}),
 ) -> dict[str, DelegateEvent]:
     """Return node -> event; of events that read the value of no node before theirs, by ORDER.
+
+    A view that is moved in front of an activation reads what that read.
 
     Args:
         graph: the recorded graph
         nodes: of the delegate, in graph order
         matched: node -> its event
         events: all of the call
+        border: recorded values of the inputs and outputs of the payload
     """
     members = {node.node.name: node for node in nodes}
-    known = _written(members, matched, {one.name: one.writes for one in events})
+    known = dict(border) | _written(members, matched, {one.name: one.writes for one in events})
     found: dict[str, DelegateEvent] = {}
     for name, event in matched.items():
         node = members[name]
         read = {known[value] for value in event.reads if value in known} - {*node.writes}
-        doubted = event.grade != DELEGATE_ID and becomes(node.operator, event.kind)
-        if doubted and read and not read <= _before(graph, node, matched):
+        alike = becomes(node.operator, event.kind) or is_transparent(node)
+        doubted = event.grade != DELEGATE_ID and alike
+        if doubted and read and not read <= _before(graph, node, matched, event):
             event = replace(event, grade=ORDER)
         found[name] = event
     return found
@@ -63,12 +69,17 @@ def _written(
     }
 
 
-def _before(graph: FlatGraph, node: FlatNode, matched: Mapping[str, DelegateEvent]) -> set[Value]:
-    """Return what a node reads, and what that is made of, up to nodes that have an event."""
+def _before(
+    graph: FlatGraph,
+    node: FlatNode,
+    matched: Mapping[str, DelegateEvent],
+    event: DelegateEvent,
+) -> set[Value]:
+    """Return what a node reads, and what that is made of, up to nodes that have another event."""
     left, found = [*node.reads], {*node.reads}
     while left:
         maker = graph.producers.get(left.pop())
-        if maker is None or maker[0].node.name in matched:
+        if maker is None or matched.get(maker[0].node.name, event) != event:
             continue
         left += [value for value in maker[0].reads if value not in found]
         found.update(maker[0].reads)

@@ -101,7 +101,8 @@ def inside_outputs(
         if step in join.unsure:  # data flow tells nodes apart only among those of the call
             matched = {name: _doubted(event) for name, event in matched.items()}
         events = logged.get(step, ())
-        matched = without_contradictions(join.graph, nodes, matched, events)
+        known = borders.get(step, {})
+        matched = without_contradictions(join.graph, nodes, matched, events, known)
         matched = with_group_values(
             join.graph, nodes, matched, shared, events, suffixes.get(step, ())
         )

@@ -71,6 +71,39 @@ def test_an_activation_of_another_cell_is_doubted(
             assert event == matched[name]
 
 
+@pytest.mark.parametrize("view", ["unsqueeze_copy", "view_copy", "squeeze_copy"])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_view_that_is_moved_in_front_of_an_activation_does_not_have_its_value(
+    moved: bool, known: bool, view: str
+) -> None:
+    """The payload reshapes its input and clamps that; what the input is, its call shows."""
+    nodes = [
+        GraphNode(name, NodeKind.CALL, f"aten.{name}.default", (Argument("", (read,)),), (name,))
+        for name, read in (("clamp", "x"), (view, "clamp"))
+    ]
+    graph = flat_graph(Graph("", tuple(nodes), {}, ("x",), (view,)))
+    first = _event("RESHAPE", 0, "in" if moved else "of CLAMP_0", view, HANDLE)
+    clamp = _event("CLAMP", 0, first.writes[0] if moved else "in", "clamp", HANDLE)
+    border = {"in": ((), "x")} if known else {}
+    matched = {"clamp": clamp, view: first}
+    found = without_contradictions(graph, graph.nodes, matched, [first, clamp], border)
+    assert found["clamp"].grade == HANDLE
+    assert found[view].grade == (ORDER if moved and known else HANDLE)
+
+
+def test_view_that_is_one_step_with_what_it_reads_is_not_doubted() -> None:
+    nodes = [
+        GraphNode(name, NodeKind.CALL, f"aten.{name}.default", (Argument("", (read,)),), (name,))
+        for name, read in (("permute_copy", "x"), ("view_copy", "permute_copy"))
+    ]
+    graph = flat_graph(Graph("", tuple(nodes), {}, ("x",), ("view_copy",)))
+    step = replace(_event("RESHAPE", 0, "in", "", HANDLE), nodes=("permute_copy", "view_copy"))
+    matched = dict.fromkeys(step.nodes, step)
+    border = {"in": ((), "x")}
+    assert without_contradictions(graph, graph.nodes, matched, [step], border) == matched
+
+
 def test_what_a_compiler_has_noted_is_not_doubted() -> None:
     graph = _recorded("tanh", moved=False)
     own = _event("ADD", 0, "x", "add_0", FLOW)
