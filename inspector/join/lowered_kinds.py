@@ -51,6 +51,8 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "Permute": ("permute_copy", "permute", "transpose_copy", "t_copy"),
     "PixelShuffle": ("pixel_shuffle",),
     "View": ("view_copy", "_unsafe_view"),
+    # Core ML
+    "cast": ("_to_dim_order_copy", "_to_copy"),
     # TOSA, for what it does not take apart
     "AVG_POOL2D": ("avg_pool2d",),
     "CLAMP": ("clamp", "relu", "hardtanh"),

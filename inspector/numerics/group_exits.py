@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from inspector.numerics.flat_graph import FlatGraph, FlatNode
+from inspector.numerics.arbitrary import is_arbitrary
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.dtypes.scalar_type import scalar_type
@@ -43,11 +44,70 @@ def with_group_values(
         if name in event.nodes:
             found.setdefault(name, replace(event, nodes=(name,)))
     _add_exits(graph, nodes, found, shared, events)
-    calls = {_call(node): found[node.node.name] for node in nodes if node.node.name in found}
+    names = {node.node.name: {node.node.name + end for end in ("", *suffixes)} for node in nodes}
+    named = {name for name, own in names.items() if name in found and own & {*found[name].writes}}
+    _add_merged(graph, nodes, found, named, {n: one for one in events for n in one.writes})
+    return _with_equal_calls(graph, nodes, found)
+
+
+def _add_merged(
+    graph: FlatGraph,
+    nodes: Sequence[FlatNode],
+    found: dict[str, DelegateEvent],
+    named: Collection[str],
+    steps: Mapping[str, DelegateEvent],
+) -> None:
+    """Add nodes without an event whose named reader reads the value of one of their kind instead.
+
+    A compiler that merges equal nodes lets all that reads them read the first one.
+    """
+    ended = [node for node in nodes if _ends(found, node.node.name)]
+    makers = {name: node for node in ended for name in found[node.node.name].writes}
+    inside = {node.place for node in nodes}
     for node in nodes:
-        event, name = calls.get(_call(node)), node.node.name
-        if event is not None and name in shared:
-            found.setdefault(name, replace(event, nodes=(name,)))
+        if node.node.name not in named or len(node.reads) != 1:
+            continue
+        event = found[node.node.name]
+        if not makers.keys() & event.reads:  # its step before it, such as a cast to another type
+            before = next((steps[one] for one in event.reads if one in steps), event)
+            event = before if {*before.nodes} == {node.node.name} else event
+        read = {makers[one].place: makers[one] for one in event.reads if one in makers}
+        maker = graph.producers.get(node.reads[0])
+        if len(read) != 1 or maker is None or maker[0].place not in inside:
+            continue
+        (own,), merged = read.values(), maker[0]
+        alike = own.operator == merged.operator and _form(own, graph) == _form(merged, graph)
+        if alike and not is_arbitrary(own.operator):
+            event = replace(found[own.node.name], nodes=(merged.node.name,))
+            found.setdefault(merged.node.name, event)
+
+
+def _ends(found: Mapping[str, DelegateEvent], name: str) -> bool:
+    """Return whether a node is the last one of its event, which has its value."""
+    return name in found and found[name].nodes[-1] == name
+
+
+def _with_equal_calls(
+    graph: FlatGraph, nodes: Sequence[FlatNode], found: dict[str, DelegateEvent]
+) -> dict[str, DelegateEvent]:
+    """Add nodes that compute what one with an event does: a compiler does so once.
+
+    Those of equal calls on their way are one value, as casts of a constant for each reader are.
+    """
+    same: dict[Value, Value] = {}
+    groups: dict[object, list[FlatNode]] = {}
+    for node in nodes:
+        if is_arbitrary(node.operator) or len(node.writes) != 1:
+            continue
+        own = groups.setdefault(_call(node, same, graph), [])
+        own.append(node)
+        same[node.writes[0]] = own[0].writes[0]
+    for own in groups.values():
+        names = [node.node.name for node in own]
+        known = next((found[name] for name in names if _ends(found, name)), None)
+        if known is not None:
+            for name in names:
+                found.setdefault(name, replace(known, nodes=(name,)))
     return found
 
 
@@ -105,12 +165,31 @@ def _leaving_node(graph: FlatGraph, members: Sequence[FlatNode]) -> FlatNode | N
         or any(user.place not in places for user in graph.users.get(value, ()))
     ]
     last = members[-1]
-    alike = all(value == node.writes[0] and _call(node) == _call(last) for node, value in leaving)
+    calls = {_call(node, {}, graph) for node, value in leaving if value == node.writes[0]}
+    alike = calls == {_call(last, {}, graph)} and len(leaving) == len({n.place for n, _ in leaving})
     return last if alike and leaving and leaving[-1][0] is last else None
 
 
-def _call(node: FlatNode) -> tuple[object, ...]:
-    return node.operator, node.scope, node.node.args
+def _call(node: FlatNode, same: Mapping[Value, Value], graph: FlatGraph) -> object:
+    """Return what nodes that compute the same have in common.
+
+    Args:
+        node: of one result
+        same: value -> the first one that is computed alike
+        graph: the recorded graph
+    """
+    args = tuple(
+        (tuple(same.get((node.scope, one), (node.scope, one)) for one in arg.values), arg.literal)
+        for arg in node.node.args
+    )
+    return node.scope, node.operator, repr(args), _form(node, graph)
+
+
+def _form(node: FlatNode, graph: FlatGraph) -> object:
+    """Return dtype and sizes of the first result of a node, None if unknown."""
+    meta = graph.meta.get(node.writes[0]) if node.writes else None
+    tensor = meta.tensor if meta is not None else None
+    return (tensor.scalar_type, tensor.sizes) if tensor is not None else None
 
 
 def _leaving_step(

@@ -125,7 +125,7 @@ VENDORS: tuple[Vendor, ...] = (
         works="compile as a model; compiled models need macOS",
         traps=(
             "it computes in fp16 unless precision=FLOAT32",
-            "quantized programs need target=iOS17 or later",
+            "quantized programs need target=iOS17 or later, those that write to buffers iOS18",
             "lower_full_graph ignores the operators to skip",
         ),
     ),
@@ -146,6 +146,7 @@ VENDORS: tuple[Vendor, ...] = (
             "textures are limited to 16384 by default, 2048 on desktop graphics:"
             " small_texture_limits=true",
             "the quantizer's dynamic activations stay real",
+            "programs that write to buffers need alias_buffer_mutations=true",
         ),
     ),
     Vendor(

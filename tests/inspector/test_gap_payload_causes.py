@@ -52,11 +52,14 @@ def test_layers_that_differ_have_what_payload_and_record_show() -> None:
 
 
 def test_integers_of_activations_are_compared() -> None:
-    """Their layers are named after the node that rounds; one is added up in other steps."""
+    """Their layers are named after the node that rounds, also for a second one that rounds alike.
+
+    One is added up in other steps.
+    """
     found = _gap()
     rounded = [row for row in found.rows if row.operator.endswith("::quantize_per_tensor")]
     compared = [row for row in rounded if row.total is not None]
-    assert len(compared) == 3
+    assert len(compared) == 4
     assert all(row.total is not None and row.total.max_abs == 0 for row in compared)
     moved = _row(found, "aten_view_copy_default_4")
     assert moved.total is None

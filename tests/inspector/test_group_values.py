@@ -146,3 +146,32 @@ def test_value_with_the_name_of_a_node_is_its(written: str, suffixes: tuple[str,
 def test_name_of_a_node_that_an_event_has_no_handle_of_is_not_its() -> None:
     events = [*STEPS[:2], _step("norm", "SLICE", ("before", "conv")), *STEPS[3:]]
     assert "norm" not in _known(_graph(CHAIN, ("behind", "conv")), events)
+
+
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("other", ["aten::mul", "aten::add", "aten::rand"])
+def test_node_that_a_compiler_has_merged_with_another_has_its_value(
+    other: str, between: bool
+) -> None:
+    """Its reader, whose value has its name, reads that of the other; constants may be copies."""
+    specs: dict[str, Spec] = {
+        "mul": ("aten::rand" if other == "aten::rand" else "aten::mul", ("x", "one")),
+        "again": (other, ("x", "another")),
+        "cast": ("aten::cast", ("again",)),
+    }
+    cast = [_step("cast", "step" if between else "mul", ("cast",))]
+    steps = [_step("mul", "x", ("mul",)), *([_step("step", "mul", ("cast",))] if between else [])]
+    found = _known(_graph(specs, ("cast",)), [*steps, *cast])
+    assert found == ({"again": ("mul", ("again",))} if other == "aten::mul" else {})
+
+
+def test_equal_calls_on_equal_values_are_one_value() -> None:
+    specs: dict[str, Spec] = {
+        "first": ("aten::cast", ("one",)),
+        "second": ("aten::cast", ("one",)),
+        "mul": ("aten::mul", ("x", "first")),
+        "again": ("aten::mul", ("x", "second")),
+        "other": ("aten::mul", ("second", "x")),
+    }
+    found = _known(_graph(specs, ("mul",)), [_step("mul", "x", ("mul",))])
+    assert found == {"again": ("mul", ("again",))}

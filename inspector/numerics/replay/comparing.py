@@ -384,7 +384,8 @@ class GapComparison:
             reason = self._why.get(key, "") or self._error(row)
             return replace(row, reason=reason or "the reference did not reach it")
         own = measured.own
-        differs = (measured.total if own is None else own).out_of_tolerance > 0
+        # the recorded value itself is right: of equal elements, any may be the largest
+        differs = all(one.out_of_tolerance > 0 for one in (measured.total, own) if one is not None)
         certain = row.grade != ORDER
         doubt = self._inside[key[1]].doubt if key[0] == INSIDE else ""
         behind = AFTER_UNCERTAIN if differs and own is None else ""

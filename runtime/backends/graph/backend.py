@@ -27,6 +27,10 @@ from schema.origins import ValueOrigin
 from schema.payloads import Payload
 
 _MOST_WAYS = 1000  # of choosing arguments; compilers drop one or two
+_MORE = (
+    "its compiler returns a value that the call does not declare there, such as the new content of"
+    " a state"
+)
 
 
 class GraphBackend(BackendInterface):
@@ -36,12 +40,14 @@ class GraphBackend(BackendInterface):
         id: of the payloads
         table: their operators
         in_memory_order: whether inputs and results have the sizes of memory, outermost first
+        state_option: how to compile so that payloads keep the state that they write
     """
 
     payload_is_all = False
     id: ClassVar[str]
     table: ClassVar[OperatorTable]
     in_memory_order: ClassVar[bool] = False
+    state_option: ClassVar[str] = ""
 
     @override
     def init(
@@ -118,9 +124,11 @@ class GraphBackend(BackendInterface):
             return given, results
         ways = _ways([graph.values[name] for name in graph.inputs], given)
         if len(ways) != 1:
+            more = count < len(graph.inputs)
             raise invalid_argument(
                 f"the delegate call has {len(args)} arguments; the payload has "
                 f"{len(graph.inputs)} inputs and {len(graph.outputs)} outputs"
+                + (f": {_MORE}{self.state_option}" if more else "")
             )
         return [given[place] for place in ways[0]], results
 
@@ -142,19 +150,18 @@ class GraphBackend(BackendInterface):
                 tensor = _permuted(tensor, sorted(range(len(order)), key=order.__getitem__))
             same = tensor.dim() == argument.dim()
             if not same and tensor.numel() != argument.numel():
-                raise _other_results(arguments, results)
+                raise _other_results(arguments, results, self.state_option)
             context.store(argument, tensor if same else tensor.reshape(argument.shape))
 
 
-def _other_results(arguments: Sequence[Any], results: Sequence[Any]) -> Exception:
+def _other_results(arguments: Sequence[Any], results: Sequence[Any], option: str) -> Exception:
     """Return the error of a payload whose results are not those of its call."""
     theirs, ours = (
         ", ".join(str(list(getattr(one, "shape", ()))) for one in side)
         for side in (results, arguments)
     )
     return invalid_argument(
-        f"the results of the payload are {theirs}, those of its call {ours}: its compiler returns a"
-        " value that the call does not declare there, such as the new content of a state"
+        f"the results of the payload are {theirs}, those of its call {ours}: {_MORE}{option}"
     )
 
 

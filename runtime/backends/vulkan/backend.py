@@ -92,3 +92,4 @@ class VulkanBackend(GraphBackend):
 
     id = "VulkanBackend"
     table = OperatorTable(bind, once=lambda node: node.target == _PREPACK)
+    state_option = "; compile with vulkan:alias_buffer_mutations=true, which keeps it inside"
