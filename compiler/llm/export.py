@@ -123,7 +123,8 @@ def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Exp
             raise FamilyError(f"model.use_kv_cache: {words} ({one_line(error)})") from error
         if dynamic:
             words = f"its modules do not export for any number of tokens: export it for {longest}"
-            words += " of them in each call, with model.enable_dynamic_shape=false"
+            words += " of them in each call, with model.enable_dynamic_shape=false and "
+            words += "debug.generate_full_logits=true"
             raise FamilyError(f"model.enable_dynamic_shape: {words} ({one_line(error)})") from error
         raise
 

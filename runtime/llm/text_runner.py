@@ -327,19 +327,46 @@ class TextRunner:
             stats.calls.append(call)
             if on_call is not None:
                 on_call(call)
-            logits = found.reshape(-1, found.shape[-1])[-1].clone()
             self._history += now
             self.position += count
+            rows = found.reshape(-1, found.shape[-1])
+            given = count if self._inputs_of(name) > 1 else self.position
+            padded = inputs[0].shape[1] - given  # rows behind those of the tokens
+            logits = rows[-1 - padded].clone()
         assert logits is not None
         return logits
 
     def next_inputs(self, tokens: Sequence[int]) -> tuple[str, int, list[torch.Tensor]]:
-        """Return the method of the next call, how many of some tokens it takes, and its inputs."""
+        """Return the method of the next call, how many of some tokens it takes, and its inputs.
+
+        Raises: ExecutionError for fewer tokens than a method takes in each call
+        """
         name, count = self._next_call(len(tokens))
         now = list(tokens[:count])
         if self._inputs_of(name) > 1:
+            if self._is_static(name) and count < self._longest(name):
+                raise invalid_argument(
+                    f"{name} takes exactly {self._longest(name)} tokens in each call, found "
+                    f"{count}: export a method for one token beside it (decode, export_seq_len=1)"
+                )
             return name, count, [torch.tensor([now]), torch.tensor([self.position])]
-        return name, count, [torch.tensor([[*self._history, *now]])]
+        return name, count, [torch.tensor([self._filled(name, [*self._history, *now])])]
+
+    def _filled(self, name: str, tokens: list[int]) -> list[int]:
+        """Return a text as long as a method without a cache takes it; no token reads later ones.
+
+        Raises: ExecutionError where the logits of the last position are all that it gives
+        """
+        longest = self._longest(name)
+        if len(tokens) == longest or not self._is_static(name):
+            return tokens
+        if longest not in self._methods[name].metadata.output_tensor_meta(0).sizes()[:-1]:
+            raise invalid_argument(
+                f"{name} takes exactly {longest} tokens in each call and gives the logits of the "
+                f"last one only, found {len(tokens)}: export it with "
+                "debug.generate_full_logits=true, or with model.use_kv_cache=true"
+            )
+        return tokens + [0] * (longest - len(tokens))
 
     def _next_call(self, left: int) -> tuple[str, int]:
         """Return the method for the next tokens, and how many it takes."""

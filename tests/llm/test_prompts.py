@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from compiler.llm.config import MethodConfig
 from compiler.llm.export import export_llm
 from runtime import ExecutionError
 from runtime.llm.generation import GenerationConfig
@@ -98,3 +100,44 @@ def test_a_chat_without_a_template_is_one_sentence(
     assert found.code
     assert "neither chat_template.jinja nor one in tokenizer_config.json" in found.err
     assert len(found.err.strip().splitlines()) == 1
+
+
+def _of_fixed_length(folder: Path, **options: bool) -> TextRunner:
+    """Return the runner of a program that takes 16 tokens in each call."""
+    folder.mkdir()
+    chosen = config(vocab_size=256, model={"enable_dynamic_shape": False})
+    lengths = replace(chosen.export, max_seq_length=16)
+    chosen = replace(chosen, export=lengths, debug=replace(chosen.debug, **options))
+    (folder / "model.pte").write_bytes(export_llm(chosen).buffer)
+    return TextRunner(folder / "model.pte", "bytes")
+
+
+def test_a_program_of_one_length_generates_from_any_prompt(tmp_path: Path) -> None:
+    """Tokens behind the text are not read; without logits of all positions it says what to do."""
+    changing = tmp_path / "changing.pte"
+    changing.write_bytes(export_llm(config(vocab_size=256)).buffer)
+    other = TextRunner(changing, "bytes")
+    whole = _of_fixed_length(tmp_path / "whole", generate_full_logits=True)
+    last = _of_fixed_length(tmp_path / "last")
+    for prompt in ("a", "mice", "sixteen letters."):
+        count = GenerationConfig(max_new_tokens=17 - len(prompt))
+        wanted = other.generate(prompt, count).tokens
+        assert whole.generate(prompt, GenerationConfig()).tokens == wanted
+        whole.reset()
+        other.reset()
+    told = _refused(last, "mice", TWO)
+    assert told.startswith("forward takes exactly 16 tokens in each call")
+    assert "found 4: export it with debug.generate_full_logits=true" in told
+    last.reset()
+    assert len(last.generate("sixteen letters.", GenerationConfig(max_new_tokens=1)).tokens) == 1
+
+
+def test_fewer_tokens_than_a_call_takes_are_refused_with_a_cache(tmp_path: Path) -> None:
+    methods = (MethodConfig("forward", export_seq_len=4),)
+    chosen = config("llama3", CACHE, vocab_size=256)
+    chosen = replace(chosen, multimethod=replace(chosen.multimethod, methods=methods))
+    (tmp_path / "model.pte").write_bytes(export_llm(chosen).buffer)
+    runner = TextRunner(tmp_path / "model.pte", "bytes")
+    assert "export_seq_len=1" in _refused(runner, "abc", TWO)
+    runner.reset()
+    assert "found 1" in _refused(runner, "abcd", TWO)  # behind the first token

@@ -14,6 +14,8 @@ from compiler.llm.config import config_of
 from compiler.llm.export import export_llm
 from compiler.llm.plan import plan_lengths
 from runtime import Runtime
+from runtime.llm.generation import GenerationConfig
+from runtime.llm.text_runner import TextRunner
 from tests.llm.configs import generated
 
 pytestmark = pytest.mark.zoo
@@ -67,6 +69,16 @@ FALCON = {  # attention beside a state space in each layer
     "mamba_d_state": 8,
     "mamba_n_groups": 1,
 }
+KIMI = {  # latent attention beside a state that decays by channel
+    **{name: size for name, size in LATENT.items() if name != "q_lora_rank"},
+    "num_hidden_layers": 3,
+    "num_experts": 4,
+    "num_experts_per_token": 2,
+    "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+    "mlp_layer_types": ["dense", "sparse", "sparse"],
+    "linear_head_dim": 8,
+    "linear_num_heads": 4,
+}
 KINDS = ["sliding_attention", "full_attention"]
 LINEAR = ["linear_attention", "full_attention"]
 LLAMA4 = {
@@ -115,6 +127,7 @@ ONE = {  # one token a call
     "lfm2": {**PAIRS, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": MIXED,
     "falcon_h1": FALCON,
+    "kimi_linear": KIMI,
     "zamba2": {  # one layer of attention is used several times
         **PAIRS,
         "num_hidden_layers": 4,
@@ -215,6 +228,22 @@ def test_families_without_a_static_cache_say_what_to_do_and_run_without(
     with torch.no_grad():
         expected = eager(tokens, use_cache=False).logits[:, -1]
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["kimi_linear", "xlstm", "minimax"])
+def test_calls_of_one_length_generate_the_tokens_of_eager(tmp_path: Path, kind: str) -> None:
+    """Families that export for a number of tokens only, without a cache."""
+    eager = _saved(tmp_path, kind)
+    whole = {"debug": {"generate_full_logits": True}}
+    (tmp_path / "model.pte").write_bytes(
+        export_llm(_config(tmp_path, cache=False, dynamic=False, **whole)).buffer
+    )
+    runner, prompt = TextRunner(tmp_path / "model.pte", "bytes"), [1, 5, 9, 77, 3]
+    found = runner.generate_tokens(prompt, GenerationConfig(ignore_eos=True)).tokens
+    assert len(found) == 16 - len(prompt) + 1
+    with torch.no_grad():
+        logits = eager(torch.tensor([prompt + found]), use_cache=False).logits[0]
+    assert found == logits[len(prompt) - 1 : -1].argmax(-1).tolist()
 
 
 @pytest.mark.parametrize(
