@@ -5,7 +5,10 @@ Their code is that of the installed package; a checkpoint brings sizes and safet
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -29,6 +32,7 @@ _OURS_ONLY = (
     "quantize_kv_cache",
     "local_global_attention",
 )
+_OPTIONAL = re.compile(r"getattr\(\s*(?:self\.)?config,\s*\"(\w+)\"")
 _INSTALL = "pip install 'etscope[llm]'"
 
 
@@ -116,10 +120,22 @@ def whole_config(sizes: TransformersSizes) -> Mapping[str, Any]:
 
 
 def known_names(content: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names that the package's configuration of a family has, aliases included."""
-    config: Any = _package().CONFIG_MAPPING[content["model_type"]]
+    """Return the names that a configuration of a family may have: those of the package's class,
+    aliases included, and further ones that its modules look for, as ``head_dim`` of Qwen3 MoE.
+    """
+    package = _package()
+    config: Any = package.CONFIG_MAPPING[content["model_type"]]
     known = {*config().to_dict(), *getattr(config, "attribute_map", {}), "torch_dtype"}
-    return frozenset(known)
+    return frozenset(known.union(_looked_for(package, config)))
+
+
+def _looked_for(package: Any, config: Any) -> set[str]:  # noqa: ANN401
+    """Return the members of a configuration that the modules of its family take if it has them."""
+    try:
+        module = sys.modules[package.MODEL_FOR_CAUSAL_LM_MAPPING[config].__module__]
+        return set(_OPTIONAL.findall(inspect.getsource(module)))
+    except (KeyError, OSError):  # no decoder, or no source
+        return set()
 
 
 def _with_floats(value: Any) -> Any:  # noqa: ANN401 - content of a JSON file

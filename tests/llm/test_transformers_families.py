@@ -12,6 +12,7 @@ import torch
 from compiler.errors import CompileError
 from compiler.llm.config import config_of
 from compiler.llm.export import export_llm
+from compiler.llm.model import build_model
 from compiler.llm.plan import plan_lengths
 from runtime import Runtime
 from runtime.llm.generation import GenerationConfig
@@ -287,3 +288,17 @@ def test_a_state_that_is_not_known_without_weights_is_one_sentence(tmp_path: Pat
     _saved(tmp_path, "mpt")
     with pytest.raises(CompileError, match="what 'mpt' keeps of a text is not known"):
         plan_lengths(_config(tmp_path), [32])
+
+
+@pytest.mark.parametrize("kind", ["qwen3_moe", "apertus"])
+def test_members_that_only_the_modules_look_for_are_taken(kind: str) -> None:
+    """Their configuration class has no size of heads, their files have."""
+    pytest.importorskip("transformers")
+    params = {**SIZES, **PAIRS, "head_dim": 16}
+    base = {"model_class": kind, "params": params}
+    chosen = config_of({"base": base, "export": {"max_seq_length": 8, "max_context_length": 8}})
+    shapes = {name: one.shape for name, one in build_model(chosen).module.named_parameters()}
+    assert shapes["model.layers.0.self_attn.q_proj.weight"] == (64, 32)
+    params["heads_dim"] = 16
+    with pytest.raises(CompileError, match=r"^base.params: unknown name 'heads_dim'"):
+        build_model(config_of({"base": base}))
