@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from compiler.llm.config import LlmConfig, LlmConfigError
+from compiler.llm.config import LlmConfig, LlmConfigError, ModelConfig
 from compiler.llm.model import DTYPES, sizes_of
 from compiler.llm.plan import ModelShape, plan_lengths, shape_of
 from compiler.llm.size_checks import PARAMS, FamilyError, TransformersSizes, member
@@ -102,7 +102,8 @@ def needed_elements(config: LlmConfig) -> tuple[int, int]:
     except FamilyError:  # a state that is not known without weights
         if not config.model.use_kv_cache:
             raise
-        model = replace(config.model, use_kv_cache=False)
+        # a plain model: other options may need the cache, and would hide what is wrong
+        model = ModelConfig(dtype_override=config.model.dtype_override)
         return _parameters(shape_of(replace(config, model=model)), length), 0
     (plan,) = plan_lengths(config, [length])
     return _parameters(shape, length), plan.cache

@@ -120,8 +120,9 @@ def whole_config(sizes: TransformersSizes) -> Mapping[str, Any]:
 
 
 def known_names(content: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names that a configuration of a family may have: those of the package's class,
-    aliases included, and further ones that its modules look for, as ``head_dim`` of Qwen3 MoE.
+    """Return the names that a configuration of a family may have, aliases included.
+
+    Those of the package's class, and what its modules look for, as ``head_dim`` of Qwen3 MoE.
     """
     package = _package()
     config: Any = package.CONFIG_MAPPING[content["model_type"]]

@@ -12,6 +12,7 @@ from compiler.llm.config import LlmConfigError, config_of
 from compiler.llm.export import exported_llm
 from compiler.llm.memory_check import available_bytes, check_model_memory, needed_elements
 from compiler.llm.model import build_model
+from compiler.llm.size_checks import FamilyError
 from inspector.cli.llm_files import read_source
 from inspector.recipes.source import Source
 from inspector.worker.language_model import AnswerError, exported_config
@@ -134,3 +135,29 @@ def test_memory_of_a_container_is_what_its_group_leaves(
     free = available_bytes()
     assert free is not None
     assert free > _GIB // 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"use_sdpa_with_kv_cache": True},
+        {"quantize_kv_cache": True},
+        {"use_attention_sink": "2,6"},
+        {"local_global_attention": [4, 0]},
+    ],
+)
+@pytest.mark.parametrize(
+    ("family", "params", "sentence"),
+    [
+        ("gpt9", {}, "base.model_class: unknown model_type 'gpt9'"),
+        ("llama3", {"widht": 3}, "unknown widht; available: dim"),
+        ("llama3", {"n_heads": 3}, "heads"),
+    ],
+)
+def test_options_of_a_cache_do_not_hide_what_is_wrong_with_sizes(
+    options: dict[str, Any], family: str, params: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(FamilyError) as caught:
+        exported_llm(config(family, {**CACHE, **options}, **params))
+    assert sentence in str(caught.value)
+    assert "needs model.use_kv_cache" not in str(caught.value)
