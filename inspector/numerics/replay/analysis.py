@@ -143,7 +143,9 @@ class _Analysis:
         requested = self._runs_in_order(program)
         self._progress = _Progress(self._report_progress, len(requested))
         for number, block, run, method in requested:
-            runs.append(self._run(program, number, block, run, method))
+            found = self._run(program, number, block, run, method)
+            if self._options.method in ("", method):  # others for the state that they leave
+                runs.append(found)
             self._progress.end_run()
         return GapReport(tuple(runs), () if runs else self._reasons(program))
 
@@ -174,13 +176,14 @@ class _Analysis:
         session, options = self._session, self._options
         found: list[tuple[int, int, int, Block, int, str]] = []
         logged = logged_blocks(session)
+        needed = self._states.sharing(options.method) if options.method else frozenset[str]()
         for number, block in enumerate(trace_blocks(session.dumps).blocks):
             if block not in logged:
                 continue
             method = self._method(program, block)
             if method is None or method not in session.methods:
                 continue
-            if options.method and method != options.method:
+            if options.method and method not in needed:
                 continue
             for run, table in enumerate(block.runs):
                 if not options.runs or run in options.runs:

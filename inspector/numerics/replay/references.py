@@ -6,7 +6,7 @@ already available from the joins. Only programs with other than plain tensor ope
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,6 +116,8 @@ def plain_graph(record: RecordFile, member: str) -> RecordedGraph | None:
             return None
         if not all(map(_is_plain, graph.calls())):
             return None
+        if _reads_state(record, member, graph):
+            return None
         saved = {**record.state_dict(member), **record.constants(member)}
         held = _held(graph, saved)
         return None if held is None else graph_of(graph, held, outputs=())
@@ -128,6 +130,27 @@ def _writes_state(graph: Graph) -> bool:
     outputs = (node for node in graph.nodes if node.kind is NodeKind.OUTPUT)
     kinds: list[Any] = [node.attributes.get("output_kinds", ()) for node in outputs]
     return any(kind != _RESULT for each in kinds for kind in each)
+
+
+def _reads_state(record: RecordFile, member: str, graph: Graph) -> bool:
+    """Return whether a buffer of a graph is written by another method, which may share it."""
+    read = {
+        node.attributes.get("target")
+        for node in graph.nodes
+        if node.kind is NodeKind.PLACEHOLDER and node.attributes.get("input_kind") == "buffer"
+    }
+    others = [name for name in record.roles.edge.values() if name not in ("", member)]
+    return bool(read) and any(not read.isdisjoint(_written(record.graph(one))) for one in others)
+
+
+def _written(graph: Graph) -> Iterator[str]:
+    """Yield the buffers that a graph writes."""
+    for node in graph.nodes:
+        if node.kind is NodeKind.OUTPUT:
+            kinds: Any = node.attributes.get("output_kinds", ())
+            targets: Any = node.attributes.get("output_targets", ())
+            pairs = zip(kinds, targets, strict=False)
+            yield from (target for kind, target in pairs if kind == "buffer_mutation")
 
 
 def _is_plain(node: GraphNode) -> bool:

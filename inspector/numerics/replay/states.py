@@ -52,6 +52,13 @@ class MethodStates:
         places = self._places(method)
         self._shared |= {places[name]: held for name, held in state.items() if name in places}
 
+    def sharing(self, method: str) -> frozenset[str]:
+        """Return the methods that share state with one, itself included."""
+        places = {*self._places(method).values()}
+        others = self._session.methods if places else ()
+        found = {one for one in others if not places.isdisjoint(self._places(one).values())}
+        return frozenset({method, *found})
+
     def unknown(self, method: str) -> bool:
         """Return whether it is unknown which buffer of the graph some shared state is."""
         program = self._session.program
