@@ -89,13 +89,22 @@ class FlowLayout(QLayout):
     def _place(self, rect: QRect, *, move: bool) -> int:
         """Return the required height; place the items if they are to be moved."""
         x, y, line = 0, 0, 0
+        row: list[tuple[QLayoutItem, int, QSize]] = []
         for item in self._live():
             size = item.sizeHint()
             if x and x + size.width() > rect.width():
-                x, y, line = 0, y + line + self._line_space, 0
+                self._move(row, rect, y, line)
+                x, y, line, row = 0, y + line + self._line_space, 0, []
             if move:
-                width = min(size.width(), rect.width())
-                item.setGeometry(QRect(rect.topLeft() + QPoint(x, y), QSize(width, size.height())))
+                row.append((item, x, QSize(min(size.width(), rect.width()), size.height())))
             x += size.width() + self._space
             line = max(line, size.height())
+        self._move(row, rect, y, line)
         return y + line
+
+    @staticmethod
+    def _move(row: list[tuple[QLayoutItem, int, QSize]], rect: QRect, y: int, line: int) -> None:
+        """Place the items of a row at its middle, as words beside a taller button."""
+        for item, x, size in row:
+            at = rect.topLeft() + QPoint(x, y + (line - size.height()) // 2)
+            item.setGeometry(QRect(at, size))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.theme import Theme
@@ -20,6 +20,7 @@ from devtools_app.viewmodels.status import status_facts
 from devtools_app.views.overview import OverviewPane
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.headline_card import HeadlineCard
 from devtools_app.widgets.run_strip import RunStrip, dot_heights
 from inspector.files.load import load_session
@@ -166,3 +167,22 @@ def test_buttons_of_findings_lead_to_their_views_by_keyboard(qtbot: QtBot) -> No
         assert button.accessibleName().startswith("Show in ")
         qtbot.keyClick(button, Qt.Key.Key_Space)
     assert len([one for one in bench.asked if isinstance(one, (Select, ShowView))]) == len(buttons)
+
+
+@pytest.mark.parametrize("width", [60, 130, 400])
+def test_words_and_taller_buttons_of_a_row_share_a_middle(qtbot, width: int) -> None:
+    row = QWidget()
+    qtbot.addWidget(row)
+    flow = FlowLayout(space=4, line_space=2)
+    row.setLayout(flow)
+    parts = [QWidget() for _ in range(6)]
+    for number, part in enumerate(parts):
+        part.setFixedSize(50, 10 + 8 * (number % 2))
+        flow.addWidget(part)
+    row.resize(width, flow.heightForWidth(width))
+    row.show()
+    boxes = [part.geometry() for part in parts]
+    middles = {box.center().y() for box in boxes}
+    across = max((width + 4) // 54, 1)
+    assert len(middles) == -(-len(parts) // across)
+    assert max(box.bottom() for box in boxes) == row.height() - 1
