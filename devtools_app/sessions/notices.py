@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,6 +46,23 @@ def files_not_found(lost: Sequence[str], failed: Sequence[Loaded]) -> Notice:
     )
     others = [one.error for one in failed if not missing_paths(one.target.paths)]
     return Notice("\n".join((text, *others)), "warning", "\n".join(lost), (LOCATE,))
+
+
+def awaited_folders(failed: Sequence[Loaded]) -> tuple[str, ...]:
+    """Return the folders that files may come into; empty unless all that failed are empty ones."""
+    from inspector.files.load import siblings  # the readers are there once something was read
+
+    if any(one.target.replaces for one in failed):
+        return ()
+    paths = [Path(path) for one in failed for path in one.target.paths]
+    empty = all(path.is_dir() and os.access(path, os.R_OK) and not siblings(path) for path in paths)
+    return tuple(map(str, paths)) if empty else ()
+
+
+def nothing_yet(folders: Sequence[str]) -> Notice:
+    """Return the message that folders are watched from which nothing could be opened."""
+    names = ", ".join(Path(one).name for one in folders[:_NAMED])
+    return Notice(f"Nothing to open in {names} yet: what comes into it opens by itself.")
 
 
 def files_lost(session: str, lost: Sequence[Issue], offer: tuple[str, Reload] | None) -> Notice:

@@ -14,8 +14,10 @@ from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
 from devtools_app.sessions.notices import (
     LOCATE,
+    awaited_folders,
     files_lost,
     files_not_found,
+    nothing_yet,
     opened_beside,
     unit_question,
 )
@@ -100,6 +102,7 @@ class SessionController(QObject):
         self._watcher.set_on(self._settings.watch)
         self._watcher.changed.connect(self._changed_on_disk)
         self._watcher.rewritten.connect(self._rewritten_on_disk)
+        self._watcher.appeared.connect(lambda folders: self.open(folders))
         self.opener.loaded.connect(self._loaded)
         # queued: the other observers of the end come before the start of the next
         self.opener.ended.connect(self._reload_due, Qt.ConnectionType.QueuedConnection)
@@ -434,6 +437,9 @@ class SessionController(QObject):
         lost = missing_paths(session_paths(self._absent)) if restoring is not None else ()
         if lost:
             self.noticed.emit(files_not_found(lost, failed))
+        elif failed and (folders := awaited_folders(failed)) and self.watching:
+            self._watcher.wait_for(folders)
+            self.noticed.emit(nothing_yet(folders))
         elif failed:
             sentences = "\n".join(result.error for result in failed)
             self.noticed.emit(Notice(sentences, "error"))

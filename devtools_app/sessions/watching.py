@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from mmap import mmap
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
@@ -31,10 +32,12 @@ class Watcher(QObject):
         changed(ids): tuple of the ids of sessions whose files changed and can be read again
         rewritten(ids): the same while disabled, for mapped files, whose displayed content
             may have changed
+        appeared(folders): tuple of awaited folders that have files now
     """
 
     changed = Signal(object)
     rewritten = Signal(object)
+    appeared = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +48,7 @@ class Watcher(QObject):
         self._reported: dict[str, Stamp | None] = {}  # of each file, when it was last read
         self._inodes: dict[str, int] = {}  # of the watched paths
         self._trees: dict[str, set[str]] = {}  # folders that were opened, and their sessions
+        self._awaited: set[str] = set()  # those of them without a session
         self._listed: dict[str, Listing] = {}
         self._touched_trees: set[str] = set()
         self._seen: dict[str, Listing] = {}  # since they were touched
@@ -78,7 +82,7 @@ class Watcher(QObject):
             for file in one.session.files
             if isinstance(file.data.obj, mmap)
         }
-        trees: dict[str, set[str]] = {}
+        trees: dict[str, set[str]] = {folder: set() for folder in self._awaited}
         for one in state.sessions:
             for path in one.paths:
                 if os.path.isdir(path):
@@ -87,6 +91,13 @@ class Watcher(QObject):
             self._files, self._mapped, self._trees = files, mapped, trees
             self._list_trees()
             self._rewatch()
+
+    def wait_for(self, folders: Iterable[str]) -> None:
+        """Watch folders from which nothing could be opened yet, until they have files."""
+        self._awaited.update(folders)
+        self._trees = {**{folder: set() for folder in self._awaited}, **self._trees}
+        self._list_trees()
+        self._rewatch()
 
     def _list_trees(self) -> None:
         """Remember the current contents of the folders; a folder that was known keeps its state."""
@@ -145,6 +156,15 @@ class Watcher(QObject):
                 ids |= self._trees[tree]
         return ids, False
 
+    def _take_awaited(self) -> tuple[str, ...]:
+        """Return the touched folders that were waited for; they are not from now on."""
+        found = sorted(self._touched_trees & self._awaited)
+        self._awaited.difference_update(found)
+        for tree in found:
+            if not self._trees.get(tree):
+                self._trees.pop(tree, None)
+        return tuple(found)
+
     def _reload_ready(self) -> None:
         new, moving = self._changed_trees()
         if moving:  # look again: what is half written is not read
@@ -155,6 +175,7 @@ class Watcher(QObject):
         self._settling = 0
         for tree in self._touched_trees & set(self._trees):
             self._listed[tree] = self._seen.pop(tree, None) or listing(tree)[0]
+        appeared = self._take_awaited()
         self._touched_trees.clear()
         ready = {path for path in self._dirty if os.path.exists(path)}
         self._dirty.clear()
@@ -165,3 +186,5 @@ class Watcher(QObject):
             self.changed.emit(tuple(ids))
         elif ids:
             self.rewritten.emit(tuple(ids))
+        if appeared and self._on:
+            self.appeared.emit(appeared)

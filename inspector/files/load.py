@@ -15,7 +15,7 @@ from inspector.files.mapped import map_file, rest
 from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
-from inspector.files.session import LoadedFile, Session, SessionOptions
+from inspector.files.session import EXPORTED, LoadedFile, Session, SessionOptions
 from inspector.files.written_folders import POINT, POINTS, WrittenFolder, runs_below
 from schema import etdump
 from schema.errors import FormatError, Issue, Severity
@@ -166,8 +166,13 @@ def _is_trace(name: str) -> bool:
 
 
 def siblings(folder: Path) -> list[str]:
-    """Return the files of a folder that are or may be ExecuTorch files, programs first."""
+    """Return the files of a folder that are or may be ExecuTorch files, programs first.
+
+    Exported programs (.pt2), from which programs are compiled, are those of a folder of nothing
+    else.
+    """
     found: list[tuple[int, str]] = []
+    exported: list[str] = []
     unknown: list[str] = []
     empty: list[str] = []
     kinds = [entry.kind for entry in formats.FORMATS]
@@ -179,12 +184,14 @@ def siblings(folder: Path) -> list[str]:
         kind = sniff_file(path)
         if kind in kinds:
             found.append((kinds.index(kind), str(path)))
+        elif kind == EXPORTED:
+            exported.append(str(path))
         elif kind == formats.DEBUG_BUFFER or (not kind and _is_blank(path)):
             unknown.append(str(path))
     dumps = [name for kind, name in found if kind == kinds.index("etdump")]
     if len(dumps) == 1 and not unknown:
         unknown += _filled_buffers(dumps[0], folder)
-    return [name for _, name in sorted(found)] + (unknown if dumps else []) + empty
+    return [name for _, name in sorted(found)] + (unknown if dumps else []) + empty or exported
 
 
 def _filled_buffers(dump: str, folder: Path) -> list[str]:

@@ -29,7 +29,7 @@ from schema.program import ProgramFile
 
 T = TypeVar("T")
 FORWARD = "forward"  # the method of a program that was only exported
-_EXPORTED = "pt2"
+EXPORTED = "pt2"
 _ALONE = "open this trace alone, or compare the two"
 _NOT_SHOWN = f"not shown: {{}} is of the same method; {_ALONE}"
 _PARTLY = f"shown without the runs of a method that {{}} has as well; {_ALONE}"
@@ -117,7 +117,7 @@ class Session:
     def record(self) -> RecordFile | None:
         """Return the ETRecord, else the exported program of a ``.pt2`` file."""
         found = [file.artifact for file in self.files if isinstance(file.artifact, RecordFile)]
-        exported = [file.artifact for file in self.files if file.kind == _EXPORTED]
+        exported = [file.artifact for file in self.files if file.kind == EXPORTED]
         others = [one for one in found if one not in exported]
         return next(iter((*others, *found)), None)
 

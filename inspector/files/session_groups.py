@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.files.load import PROGRAMS, siblings, sniff_file, stem_of
+from inspector.files.session import EXPORTED
 from schema.files.vendor_models import is_vendor_model
 
 
@@ -44,7 +45,7 @@ def _by_program(folder: Path) -> tuple[tuple[str, ...], ...]:
         return ()
     groups: dict[str, list[str]] = {}
     for name in names:
-        if sniff_file(Path(name)) in PROGRAMS:
+        if sniff_file(Path(name)) in (*PROGRAMS, EXPORTED):
             groups.setdefault(stem_of(name), [])
     if len(groups) < 2 or any(stem_of(name) not in groups for name in names):
         return ()

@@ -131,3 +131,37 @@ def test_listing_is_bounded_and_leaves_out_hidden_files(tmp_path) -> None:
     assert files == {str(deep / "x"): files[str(deep / "x")]}
     assert len(folders) == 3
     assert listing(str(tmp_path / "none")) == ({}, (str(tmp_path / "none"),))
+
+
+def test_folder_without_files_opens_once_it_has_some(make_window, qtbot, tmp_path) -> None:
+    """As where a compile writes to; files that are none of ours open nothing."""
+    folder = tmp_path / "build"
+    folder.mkdir()
+    window = make_window(views=RECORDER_VIEWS)
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    window.controller.watch_for_now()
+    window.controller.open((str(folder),))
+    qtbot.waitUntil(lambda: bool(notices))
+    assert (notices[0].tone, "build" in notices[0].text) == ("info", True)
+    (folder / "notes.txt").write_text("not a program")
+    qtbot.waitUntil(lambda: len(notices) == 2)  # looked at, and waited for further
+    assert not window.store.state.sessions
+    shutil.copy(SAMPLE / "model.pte", folder)
+    qtbot.waitUntil(lambda: bool(window.store.state.sessions))
+    assert window.store.state.session.program is not None
+    shutil.copy(SAMPLE / "model.etrecord", folder)
+    qtbot.waitUntil(lambda: window.store.state.session.record is not None)
+    assert len(window.store.state.sessions) == 1
+    assert {one.tone for one in notices} == {"info"}
+
+
+def test_folder_with_a_damaged_program_says_so(make_window, qtbot, tmp_path) -> None:
+    (tmp_path / "model.pte").write_bytes(bytes(4) + b"ET12" + bytes(2))
+    window = make_window(views=RECORDER_VIEWS)
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    window.controller.watch_for_now()
+    window.controller.open((str(tmp_path),))
+    qtbot.waitUntil(lambda: bool(notices))
+    assert notices[0].tone == "error"

@@ -10,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
+from devtools_app.sample_data import SAMPLE
 from inspector.files.load import (
     LoadCancelled,
     expand,
@@ -321,3 +323,17 @@ def test_folder_without_files_names_the_folders_that_have_some(tmp_path: Path, c
     assert len(named) == min(count, 3)
     assert ("and 2 more" in str(caught.value)) == (count == 5)
     assert "empty" not in str(caught.value)
+
+
+def test_folder_of_nothing_but_exported_programs_opens_them(tmp_path: Path) -> None:
+    exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    torch.export.save(exported, tmp_path / "net.pt2")
+    session = load_session([tmp_path])
+    assert [file.kind for file in session.files] == ["pt2"]
+    assert session.record is not None
+    shutil.copy(tmp_path / "net.pt2", tmp_path / "other.pt2")
+    assert split_sessions([str(tmp_path)]) == tuple(
+        (str(tmp_path / name),) for name in ("net.pt2", "other.pt2")
+    )
+    shutil.copy(SAMPLE / "model.pte", tmp_path / "net.pte")  # what it was compiled to
+    assert expand([tmp_path]) == [str(tmp_path / "net.pte")]
