@@ -59,19 +59,21 @@ class GuiThread(QObject):
                 self._scheduled = True
                 self._posted.emit()
 
-    def wait_for_events(self, seconds: float) -> None:
-        """Return once the GUI thread has done the events there are, or after that many seconds.
+    def ask(self) -> threading.Event:
+        """Return an event that is set once the GUI thread has done the events there are.
 
         Between two pieces of work a thread leaves the interpreter to the GUI thread like this:
         each function of ours that Qt calls while it lays out and paints has to have it.
         """
+        question = _Question()
+        answered = question.answered
         with self._lock:
             if self._ended:
-                return
-            question = _Question()
-            answered = question.answered
-            QCoreApplication.postEvent(self, question, Qt.EventPriority.LowEventPriority.value)
-        answered.wait(seconds)
+                answered.set()
+            else:
+                low = Qt.EventPriority.LowEventPriority.value
+                QCoreApplication.postEvent(self, question, low)
+        return answered
 
     @override
     def event(self, event: QEvent) -> bool:

@@ -31,7 +31,7 @@ from devtools_app.jobs.gui_thread import gui_thread
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
 _TURN = 0.002  # seconds of importing before the GUI thread is asked whether it is busy
-_WAIT = 0.020  # seconds that it is waited for: it may want the module that is half imported
+_WAIT = 0.1  # seconds that it is waited for, once: it may want the module that is half imported
 
 
 def is_imported(name: str) -> bool:
@@ -60,15 +60,19 @@ class _Turns(MetaPathFinder):
     def __init__(self, thread: int) -> None:
         self._thread = thread
         self._turn_ends = 0.0
+        self._answered: threading.Event | None = None
         self._gui = gui_thread()
 
     @override
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
-        if threading.get_ident() == self._thread and time.perf_counter() > self._turn_ends:
-            self._gui.wait_for_events(_WAIT)
-            self._turn_ends = max(time.perf_counter() + _TURN, self._turn_ends)
+        if threading.get_ident() != self._thread or time.perf_counter() < self._turn_ends:
+            return
+        if self._answered is None or self._answered.is_set():
+            self._answered = self._gui.ask()
+            self._answered.wait(_WAIT)
+        self._turn_ends = max(time.perf_counter() + _TURN, self._turn_ends)
 
     def hurry(self) -> None:
         """Wait no more: the GUI thread waits for the thread to end."""
