@@ -40,6 +40,7 @@ from schema.graph import GraphNode, GraphValue
 from schema.objects.plural import plural
 
 _MOST_ROWS = 6  # of combinations of dtypes that are listed
+_NO_RULE = "the verifier has no rule for this operator"
 _ARGUMENT = re.compile(r"(?:[^,(\[]|\([^)]*\)|\[[^\]]*\])+")  # commas in brackets do not end one
 _HIDDEN = frozenset(
     {"instruction", "chain", "raw_target", "outputs", "debug_handle", "nn_module_stack", "torch_fn"}
@@ -267,7 +268,10 @@ def dtype_group(node: GraphNode) -> FactGroup:
     """Return the dtypes that the verifier allows for the tensors of an operator."""
     found = operator_dtypes(node.target)
     if found is None:
-        return FactGroup("Allowed dtypes")
+        schema = operator_schema(node.target) if "::" not in node.target else None
+        if schema is None or "!" in schema:  # of a program, where kernels decide
+            return FactGroup("Allowed dtypes")
+        return FactGroup("Allowed dtypes", (Fact("all tensors", "any", f"any: {_NO_RULE}"),))
     facts = (
         Fact(
             name.replace("__ret_0", "result").replace("__ret_", "result "),

@@ -66,3 +66,17 @@ def test_node_panel_names_the_dtypes_of_each_argument() -> None:
     assert list(facts) == ["weight", "indices", "result"]
     assert facts["indices"].value == "int32, int64"
     assert dtype_group(GraphNode("x", NodeKind.CALL, "my.op.default")).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("aten.topk.default", ["any"]),  # an edge operator that the verifier lets pass
+        ("aten.upsample_nearest2d.vec", ["any"]),
+        ("aten::topk.values", []),  # of a program: its kernel decides
+        ("aten.add.out", []),
+    ],
+)
+def test_operators_without_a_rule_take_any_dtype(target: str, shown: list[str]) -> None:
+    found = dtype_group(GraphNode("e", NodeKind.CALL, target)).facts
+    assert [fact.value for fact in found] == shown
