@@ -55,3 +55,11 @@ def final_plan(chains: Chains) -> RunPlan:
     for index, call in fused.direct.items():
         traced[index] = call
     return RunPlan(partial(run_fused, chains, fused), chains.calls, [traced], fused, is_final=True)
+
+
+def planned_beside_results(chains: Chains) -> RunPlan:
+    """Return the final plan; tensors keep the results of the run that is over."""
+    plan = final_plan(chains)
+    if plan.fused is not None:
+        plan.fused.restore()
+    return plan
