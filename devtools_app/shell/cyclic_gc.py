@@ -71,7 +71,7 @@ class GarbageCollector(QObject):
         return found
 
     def thaw(self) -> None:
-        """Collect frozen objects, too, once nobody waits for it: a session was closed."""
+        """Collect frozen objects, too, once no one waits for it: a session was closed."""
         self._thaws = True
 
     def stop(self) -> None:

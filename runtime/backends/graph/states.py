@@ -51,7 +51,7 @@ def _zeros(value: GraphValue) -> Constant:
 
 
 def first_state(value: Any) -> Callable[[], Any]:  # noqa: ANN401 - a tensor or a scalar
-    """Return a function that makes a state anew: nodes may write into its memory.
+    """Return a function that makes a state again: nodes may write into its memory.
 
     Zeros, as caches begin with, are not kept.
     """
