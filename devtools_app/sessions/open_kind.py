@@ -25,16 +25,17 @@ def opens_as(paths: tuple[str, ...], state: State) -> Opens:
 
     Only first bytes are read, so that the GUI thread may ask; `hold_values` decides the rest.
     """
-    from inspector.files.node_data import begins_like_node_data
-
     if not paths:
         return Opens.NOTHING
     if any(map(is_workspace, paths)):
         return Opens.WORKSPACE
     if len(paths) == 1 and sweep_path(paths[0]):
         return Opens.SWEEP
-    if state.open_session and all(map(begins_like_node_data, paths)):
-        return Opens.PERHAPS_VALUES
+    if state.open_session:
+        from inspector.files.node_data import begins_like_node_data
+
+        if all(map(begins_like_node_data, paths)):
+            return Opens.PERHAPS_VALUES
     return Opens.SESSIONS
 
 

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SHOWING = (  # what the window itself needs for a session; imported here, not in the GUI thread
+    "devtools_app.state.leftover_variants",
     "devtools_app.viewmodels.data_colours",
+    "devtools_app.viewmodels.kept_selection",
     "devtools_app.viewmodels.status",
+    "inspector.files.language_model",
+    "inspector.files.node_data",
+    "inspector.jobs.executing",
+    "inspector.recipes.recipe_file",
+    "inspector.recipes.session_recipe",
     "inspector.tables.glossary",
 )
 

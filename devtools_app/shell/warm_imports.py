@@ -16,8 +16,10 @@ READERS = (  # what the window itself needs for a session
     "devtools_app.viewmodels.data_colours",
 )
 _LATER = (  # imported where a view first draws with them
+    "devtools_app.appearance.colour_maps",
     "devtools_app.widgets.chart",
     "devtools_app.viewmodels.python_tokens",
+    "inspector.memory.logged",
 )
 
 
