@@ -172,6 +172,15 @@ def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> Q
     return menu
 
 
+def named_menu(parent: QWidget, name: str) -> QMenu:
+    """Return a menu whose first line is the name of what was clicked."""
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    menu.addAction(name.replace("&", "&&")).setEnabled(False)
+    return menu
+
+
 def item_menu(
     parent: QWidget, name: str, selection: Selection, here: str, context: ViewContext
 ) -> QMenu:
@@ -184,10 +193,7 @@ def item_menu(
         here: name of the view it was clicked in
         context: of the view
     """
-    menu = QMenu(parent)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.setToolTipsVisible(True)
-    menu.addAction(name.replace("&", "&&")).setEnabled(False)
+    menu = named_menu(parent, name)
     menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
     menu.addSeparator()
     for view, title in _places(selection, context):

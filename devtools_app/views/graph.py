@@ -158,7 +158,7 @@ class GraphPane(Pane):
     def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
         """Show the menu of the clicked item."""
         selection = self.state.selection
-        menu = graph_menu(canvas, selection, self.focus, self.boxes.toggle, self.context, self)
+        menu = graph_menu(canvas, selection, self.focus, self.boxes, self.context, self)
         menu.popup(canvas.mapToGlobal(at))
 
     def _mark_edits(self) -> None:

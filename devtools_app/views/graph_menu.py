@@ -9,7 +9,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.views.editing import item_menu
+from devtools_app.views.editing import item_menu, named_menu
+from devtools_app.views.graph_boxes import GraphBoxes
 from devtools_app.views.graph_focus import GraphFocus
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.graph_canvas import GraphCanvas
@@ -37,7 +38,7 @@ class Clicked:
 
 
 def clicked(canvas: GraphCanvas) -> Clicked:
-    """Return the item last clicked with the right button, else the selection."""
+    """Return what was last clicked with the right button; of the keyboard the selection."""
     placed, item = canvas.placed, canvas.selected_item
     if placed is None:
         return Clicked("Graph")
@@ -47,7 +48,7 @@ def clicked(canvas: GraphCanvas) -> Clicked:
         text = edge_text(placed, edge)
         name = f"{source} → {target}" + (f" · {text}" if text else "")
         return Clicked(name, edge=edge)
-    if item == NOTHING:
+    if item == NOTHING or canvas.clicked_ground:
         return Clicked("Graph")
     return Clicked(_box_name(placed, item), item)
 
@@ -63,7 +64,7 @@ def graph_menu(
     canvas: GraphCanvas,
     selection: Selection,
     focus: GraphFocus,
-    toggle: Callable[[object], None],
+    boxes: GraphBoxes,
     context: ViewContext,
     parent: QWidget,
 ) -> QMenu:
@@ -73,17 +74,19 @@ def graph_menu(
         canvas: that was clicked
         selection: of the window
         focus: commands on parts of the graph
-        toggle: opens or closes a box by its path
+        boxes: which are open
         context: of the view
         parent: of the menu
     """
     found, placed = clicked(canvas), canvas.placed
+    if found.item == found.edge == NOTHING:
+        return _menu_of_all(canvas, focus, boxes, parent)
     own = selection if found.item != NOTHING else NO_SELECTION
     menu = item_menu(parent, found.name, own, "graph", context)
     if placed is None:
         return menu
     copy = menu.actions()[_COPY]
-    groups = (_own_commands(canvas, placed, found, toggle), *focus.groups())
+    groups = (_own_commands(canvas, placed, found, boxes.toggle), *focus.groups())
     for group in filter(None, groups):
         for text, act, on in group:
             action = QAction(text, menu)
@@ -91,6 +94,20 @@ def graph_menu(
             action.setEnabled(on)
             menu.insertAction(copy, action)
         menu.insertSeparator(copy)
+    return menu
+
+
+def _menu_of_all(
+    canvas: GraphCanvas, focus: GraphFocus, boxes: GraphBoxes, parent: QWidget
+) -> QMenu:
+    menu = named_menu(parent, "Graph")
+    menu.addAction("Show everything\tSpace", canvas.fit)
+    menu.addAction("Show the whole graph again\tShift+X", focus.whole).setEnabled(
+        focus.part is not None
+    )
+    menu.addSeparator()
+    menu.addAction("Open all boxes\tShift+E", boxes.open_all)
+    menu.addAction("Close all boxes\tShift+C", boxes.close_all)
     return menu
 
 

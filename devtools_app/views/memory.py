@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
@@ -20,7 +21,7 @@ from devtools_app.viewmodels.memory_map import (
     on_one_scale,
     selected_values,
 )
-from devtools_app.views.editing import item_menu, offer_edits_of_rows
+from devtools_app.views.editing import item_menu, named_menu, offer_edits_of_rows
 from devtools_app.views.memory_planners import PlannerChoice
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage, PanelActions
@@ -248,12 +249,27 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.scope.show_choices(known, chosen if there else known[0][1])
 
     def _menu(self, at: QPoint) -> None:
-        content, number = self._content, self.canvas.marks.selected
-        if content is None or content.map is None or number < 0:
+        content, number = self._content, self.canvas.clicked
+        if content is None or content.map is None:
             return
-        name = content.map.data.names[number]
-        menu = item_menu(self.canvas, name, self.state.selection, SPEC.name, self.context)
+        menu = self._menu_of_all()
+        if number >= 0:
+            name = content.map.data.names[number]
+            menu = item_menu(self.canvas, name, self.state.selection, SPEC.name, self.context)
         menu.popup(self.canvas.mapToGlobal(at))
+
+    def _menu_of_all(self) -> QMenu:
+        menu = named_menu(self.canvas, f"Memory: buffer {self.arenas.currentText()}")
+        menu.addAction("Show the whole plan\tSpace", self.canvas.fit)
+        menu.addSeparator()
+        for place in range(self.scope.count()):
+            text = f"List {self.scope.itemText(place)}"
+            menu.addAction(text, partial(self._choose_scope, place))
+        return menu
+
+    def _choose_scope(self, place: int) -> None:
+        self.scope.setCurrentIndex(place)
+        self._scope_chosen(place)
 
     # -- selection -------------------------------------------------------------------------
 

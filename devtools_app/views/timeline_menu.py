@@ -6,13 +6,13 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.timeline_counters import IN_USE
-from devtools_app.views.editing import item_menu
+from devtools_app.views.editing import item_menu, named_menu
 from devtools_app.views.spec import ViewContext
 from devtools_app.views.timeline_find import EventSearch
 from devtools_app.views.timeline_range import RangePanel
@@ -76,15 +76,6 @@ def timeline_menu(pane: TimelineParts, at: QPoint) -> QMenu | None:
     return _of_all(pane)
 
 
-def _menu(pane: TimelineParts, name: str) -> QMenu:
-    """Return a menu with the name of the clicked item."""
-    menu = QMenu(pane.canvas)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.setToolTipsVisible(True)
-    menu.addAction(name.replace("&", "&&")).setEnabled(False)
-    return menu
-
-
 def _length(pane: TimelineParts, span: tuple[float, float]) -> str:
     data = pane.canvas.data
     return "" if data is None else format_quantity(span[1] - span[0], data.quantity)
@@ -141,7 +132,7 @@ def _pin_text(pane: TimelineParts, pin: Pin) -> str:
 def _of_counter(pane: TimelineParts, number: int) -> QMenu:
     canvas, data = pane.canvas, pane.canvas.data
     counter = data.counters[number] if data is not None else None
-    menu = _menu(pane, f"Counter: {counter.label if counter is not None else ''}")
+    menu = named_menu(pane.canvas, f"Counter: {counter.label if counter is not None else ''}")
     if counter is None or counter.missing:
         return menu
     place = int(np.nanargmax(counter.value))
@@ -156,7 +147,7 @@ def _of_counter(pane: TimelineParts, number: int) -> QMenu:
 def _of_range(pane: TimelineParts) -> QMenu:
     canvas = pane.canvas
     span = canvas.selected_extent() or (0.0, 0.0)
-    menu = _menu(pane, f"Range of {_length(pane, span)}")
+    menu = named_menu(pane.canvas, f"Range of {_length(pane, span)}")
     menu.addAction("Zoom to it\tF", canvas.focus_selection)
     menu.addAction("Mark it\tM", canvas.toggle_mark)
     if pane.range.content is not None:
@@ -169,7 +160,7 @@ def _of_mark(pane: TimelineParts, flag: int) -> QMenu:
     canvas = pane.canvas
     flags = canvas.marks.flags
     span = flags[flag]
-    menu = _menu(pane, f"Mark {flag + 1}: {_length(pane, span)}")
+    menu = named_menu(pane.canvas, f"Mark {flag + 1}: {_length(pane, span)}")
     menu.addAction("Select as range", lambda: canvas.select_span(span))
     menu.addAction("Zoom to it", lambda: canvas.zoom_to(*span))
     menu.addSeparator()
@@ -188,7 +179,7 @@ def _of_mark(pane: TimelineParts, flag: int) -> QMenu:
 
 def _of_lane(pane: TimelineParts, lane: int) -> QMenu:
     canvas = pane.canvas
-    menu = _menu(pane, f"Lane: {canvas.lane_name(lane)}")
+    menu = named_menu(pane.canvas, f"Lane: {canvas.lane_name(lane)}")
     pin = canvas.pin_of_lane(lane)
     menu.addAction(_pin_text(pane, pin), lambda: canvas.toggle_pin(pin))
     if canvas.pins:
@@ -199,7 +190,7 @@ def _of_lane(pane: TimelineParts, lane: int) -> QMenu:
 
 def _of_all(pane: TimelineParts) -> QMenu:
     canvas = pane.canvas
-    menu = _menu(pane, f"Timeline: {pane.runs.currentText()}")
+    menu = named_menu(pane.canvas, f"Timeline: {pane.runs.currentText()}")
     menu.addAction("Go to the slowest call\tJ", pane.go_to_slowest)
     menu.addAction("Show the slowest run\tShift+J", pane.show_slowest_run)
     menu.addAction("Select what is seen as range", lambda: canvas.select_span(canvas.seen()))

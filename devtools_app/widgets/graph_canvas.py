@@ -51,6 +51,7 @@ class GraphCanvas(GraphView):
         self._edited: Mapping[str, str] = {}
         self._keys = GraphKeys(self)
         self.clicked_edge = NOTHING  # by the button that opens the menu
+        self.clicked_ground = False  # neither box nor edge was, by that button
 
     @property
     def selected_item(self) -> int:
@@ -244,13 +245,14 @@ class GraphCanvas(GraphView):
             return True
         if self._is_ground(item):
             self.clicked_edge = self._edge_at(at)
+        self.clicked_ground = item == self.clicked_edge == NOTHING
         if item != NOTHING and self.clicked_edge == NOTHING:
             self.select_item(item, show=False)
         return True
 
     @override
     def keys_open_menu(self) -> None:
-        self.clicked_edge = NOTHING
+        self.clicked_edge, self.clicked_ground = NOTHING, False
 
     def _is_ground(self, item: int) -> bool:
         """Return whether an item is not a box: an open cluster, or nothing."""

@@ -56,6 +56,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         self._drawing: MemoryDrawing | None = None
         self._texts = TextCache()
         self._marks: MemoryMarks = MemoryMarks()
+        self.clicked = NOTHING  # what the menu is of
 
     @property
     def data(self) -> MemoryData | None:
@@ -106,6 +107,16 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         return text
 
     # marks
+
+    @override
+    def choose_for_menu(self, at: QPointF) -> bool:
+        self.clicked = self.hit(at)
+        super().choose_for_menu(at)
+        return not self.is_empty()
+
+    @override
+    def keys_open_menu(self) -> None:
+        self.clicked = self._marks.selected
 
     def set_selected(self, value: int, *, show: bool = True) -> None:
         """Mark a value as selected without emitting `selected`; -1 removes the mark."""

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.edit_targets import edit_targets
+from devtools_app.views.graph import GraphPane
 from devtools_app.views.memory import MemoryPane
 from devtools_app.views.timeline import TimelinePane
 from devtools_app.widgets.canvas import Canvas
@@ -45,16 +46,23 @@ def right_click(
     canvas: Canvas, shown: list[QMenu], wanted: Callable[[int], bool] = lambda item: item >= 0
 ) -> list[str]:
     """Click on the first item of a drawing that is wanted; return the lines of the menu."""
+    lines = menu_lines(canvas, shown, wanted, keep=True)
+    next(one for one in shown.pop().actions() if one.text() == "Copy the name").trigger()
+    return lines
+
+
+def menu_lines(
+    canvas: Canvas, shown: list[QMenu], wanted: Callable[[int], bool], *, keep: bool = False
+) -> list[str]:
+    """Click on the first point of a drawing whose item is wanted; return the lines of the menu."""
     points = (
         QPoint(x, y) for y in range(5, canvas.height(), 6) for x in range(5, canvas.width(), 9)
     )
     at = next(one for one in points if wanted(canvas.hit(one.toPointF())))
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
     QApplication.sendEvent(canvas, event)
-    menu = shown.pop()
-    lines = [one.text() for one in menu.actions()]
-    next(one for one in menu.actions() if one.text() == "Copy the name").trigger()
-    return lines
+    menu = shown[-1] if keep else shown.pop()
+    return [one.text() for one in menu.actions()]
 
 
 @pytest.mark.slow
@@ -84,3 +92,41 @@ def test_a_drawing_has_a_menu_of_what_was_clicked(
         assert lines[1] == "Copy the name"
         assert not any(line.startswith("Show in") for line in lines)  # time that is of nothing
         assert lines[-1] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "title", "command"),
+    [
+        ("timeline", "Timeline: run ", "Show all of the time\tSpace"),
+        ("memory", "Memory: buffer 1", "Show the whole plan\tSpace"),
+        ("graph", "Graph", "Show everything\tSpace"),
+    ],
+)
+def test_a_click_beside_all_items_has_a_menu_of_the_drawing(
+    make_window, qtbot, monkeypatch, name: str, title: str, command: str
+) -> None:
+    """Also while something is selected: the menu is of what was clicked, with the keys of that."""
+    shown: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: shown.append(menu))
+    window: MainWindow = make_window()
+    open_sample(window, qtbot)
+    window.show_view(name)
+    pane = next(host.view for host in window.hosts if host.spec.name == name)
+    assert isinstance(pane, (TimelinePane, MemoryPane, GraphPane))
+    qtbot.waitUntil(lambda: not pane.working and not pane.canvas.is_empty(), timeout=20_000)
+    if name != "graph":
+        right_click(pane.canvas, shown)
+        assert window.store.state.selection
+    else:
+        nodes = pane.canvas.placed.node_count
+        right_click(pane.canvas, shown, lambda item: 0 <= item < nodes)
+        assert pane.canvas.selected_item >= 0
+    lines = menu_lines(pane.canvas, shown, lambda item: item < 0)
+    assert lines[0].startswith(title)
+    assert command in lines
+    assert "Copy the name" not in lines
+    corner = pane.canvas.mapToGlobal(QPoint(5, 5))
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), corner)
+    QApplication.sendEvent(pane.canvas, event)
+    assert shown.pop().actions()[0].text() != lines[0]  # the keyboard means what is selected
