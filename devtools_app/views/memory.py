@@ -263,7 +263,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         menu.addAction("Show the whole plan\tSpace", self.canvas.fit)
         menu.addSeparator()
         for place in range(self.scope.count()):
-            text = f"List {self.scope.itemText(place)}"
+            text = f"Table: {self.scope.itemText(place)}"
             menu.addAction(text, partial(self._choose_scope, place))
         return menu
 
