@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from inspector.jobs.import_noise import is_import_noise
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, StageProgress, message_from
 from inspector.jobs.table import COMPILES
 
@@ -98,7 +99,7 @@ class Worker:
             found: list[Message] = list(self._events)
             if self._dropped:
                 found.append(Log(f"({self._dropped:,} lines omitted)"))
-            found += [Log(line) for line in self._lines]
+            found += [Log(line, library=is_import_noise(line)) for line in self._lines]
             self._events.clear()
             self._lines.clear()
             self._dropped = 0

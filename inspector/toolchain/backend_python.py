@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from schema.backends import partitioners
 from schema.vendors.environments import environment, environment_for, environments
 from schema.vendors.table import vendor_called
@@ -44,6 +46,18 @@ def interpreter_of(named: str, partitioner: str) -> str:
     if found is None:
         raise NoEnvironmentError(_no_environment(asked))
     return str(found.python)
+
+
+def interpreter_of_all(asked: Iterable[str]) -> str:
+    """Return the environment that these need, empty for the current interpreter.
+
+    It is empty, too, where they need several: one interpreter cannot serve them.
+
+    Args:
+        asked: partitioners and quantizers with their options
+    """
+    found = {interpreter_of("", one) for one in asked} - {""}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _no_environment(asked: str) -> str:

@@ -25,6 +25,7 @@ from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.recipes.source import Source
+from inspector.toolchain.backend_python import interpreter_of_all
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.job_result import planned_memory
@@ -122,7 +123,8 @@ def compiled_elsewhere(
     if problem := first_problem(job):
         raise ToolchainError(problem, blame="usage")
     listener = _MessageCollector(notify)
-    python = interpreter(job.python)
+    vendors = (*job.partitioners, *filter(quantizer_vendor, (job.quantising.quantizer,)))
+    python = interpreter(job.python or interpreter_of_all(vendors))
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
     asked = stock_request(replace(recipe.job, python=python))
     for text in without_effect(job):

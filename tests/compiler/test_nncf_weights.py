@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 import torch
+import torch.ao.quantization.fx._decomposed  # registers the operators
 from torch import nn
 
+from compiler.backends.vendors.nncf_folding import keep_real
 from compiler.backends.vendors.openvino import give_real_weights
 
 
@@ -73,3 +75,47 @@ def test_weight_without_a_computed_real_value_stays(per_channel: bool) -> None:
     before = str(module.graph)
     give_real_weights(module)
     assert str(module.graph) == before
+
+
+class Rounded(nn.Module):
+    """Weights as NNCF rounds them, before it folds them."""
+
+    def __init__(self, low: int, high: int, zero: int, per_channel: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0, 0.5, -0.25, 0.75]) * (low < 0) + (low == 0))
+        self.register_buffer("scales", torch.full((4,), 1 / 255))
+        self.register_buffer("zeros", torch.full((4,), zero))
+        self.low, self.high, self.zero, self.per_channel = low, high, zero, per_channel
+
+    def graph_module(self) -> torch.fx.GraphModule:
+        graph, home = torch.fx.Graph(), torch.ops.quantized_decomposed
+        value = graph.placeholder("x")
+        weight = graph.get_attr("weight")
+        dtype = torch.int8 if self.low < 0 else torch.uint8
+        more: tuple[Any, ...] = (1 / 255, self.zero, self.low, self.high, dtype)
+        pair: Any = home.quantize_per_tensor, home.dequantize_per_tensor
+        if self.per_channel:
+            scales, zeros = graph.get_attr("scales"), graph.get_attr("zeros")
+            more = (scales, zeros, 0, self.low, self.high, dtype)
+            pair = home.quantize_per_channel, home.dequantize_per_channel
+        rounded = graph.call_function(pair[0].default, (weight, *more))
+        real = graph.call_function(pair[1].default, (rounded, *more))
+        graph.output(graph.call_function(torch.ops.aten.mul.Tensor, (value, real)))
+        return torch.fx.GraphModule(self, graph)
+
+
+@pytest.mark.parametrize("per_channel", [True, False])
+@pytest.mark.parametrize(
+    ("low", "high", "zero", "kept"),
+    [(0, 255, 0, True), (-128, 127, 0, False), (-128, 127, 3, True), (-127, 127, 0, True)],
+)
+def test_weights_that_nncf_would_fold_to_other_integers_stay_real(
+    low: int, high: int, zero: int, kept: bool, per_channel: bool
+) -> None:
+    module, x = Rounded(low, high, zero, per_channel).graph_module(), torch.randn(2, 4)
+    wanted, before = module(x), str(module.graph)
+    keep_real(module)
+    module.graph.lint()
+    assert torch.equal(module(x), wanted)
+    assert (str(module.graph) == before) is not kept
+    assert ("quantize_per" in str(module.graph)) is not kept

@@ -26,7 +26,11 @@ from compiler.quantize.program import quantize_program
 from inspector.recipes.compile_job import CompileJob, Rules
 from inspector.recipes.source import Source
 from inspector.toolchain.backend_cards import backend_card
-from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
+from inspector.toolchain.backend_python import (
+    NoEnvironmentError,
+    interpreter_of,
+    interpreter_of_all,
+)
 from inspector.toolchain.child import ToolchainError
 from inspector.toolchain.stock import handing
 from inspector.toolchain.stock.handing import PreprocessError, preprocessed
@@ -413,6 +417,9 @@ def test_environment_serves_every_vendor_whose_needs_it_meets(
     program.touch()
     program.chmod(0o755)
     assert interpreter_of("", "vgf") == str(python)
+    # the stock toolchain compiles there as well
+    assert interpreter_of_all(["vgf:spec=TOSA-1.0+INT", "tosa", "xnnpack"]) == str(python)
+    assert interpreter_of_all(["xnnpack", "openvino"]) == interpreter_of_all([]) == ""
 
 
 def _missing_but_in_environments(

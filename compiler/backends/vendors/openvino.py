@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from compiler.backends.vendors.nncf_folding import folding_right
 from compiler.backends.vendors.options import Creator, VendorOptions
 from compiler.backends.vendors.package import backend_part, spec
 
@@ -60,14 +61,15 @@ class _Nncf:
             calls: arguments to calibrate with
         """
         home = backend_part("openvino.quantizer")
-        quantized = home.quantize_model(
-            captured,
-            _Calls(calls),
-            mode=self.mode,
-            subset_size=len(calls),
-            fast_bias_correction=None,
-            fold_quantize=True,  # the front end converts stored integers only
-        )
+        with folding_right():
+            quantized = home.quantize_model(
+                captured,
+                _Calls(calls),
+                mode=self.mode,
+                subset_size=len(calls),
+                fast_bias_correction=None,
+                fold_quantize=True,  # the front end converts stored integers only
+            )
         give_real_weights(quantized)
         return quantized
 
