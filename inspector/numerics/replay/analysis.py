@@ -22,6 +22,7 @@ from inspector.numerics.inside import held_dtypes, inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
+from inspector.numerics.replay.equal_choices import with_equal_choices
 from inspector.numerics.replay.folded_factors import explained, recorded_values
 from inspector.numerics.replay.inputs import (
     Inputs,
@@ -306,6 +307,7 @@ class _Analysis:
         if graph is None or reference.is_float:
             return rows
         recorded = partial(recorded_values, graph, reference, inputs.values, state)
+        rows = with_equal_choices(log, rows, graph, recorded)
         return with_causes(self._session, log.method, rows, log.inside, (graph, recorded))
 
     def _kept_state(self, reference: MappedReference, method: str) -> list[str]:
