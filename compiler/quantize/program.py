@@ -125,9 +125,8 @@ def quantize_program(
             require_observed(prepared)
             return prepared
 
-        own = getattr(chosen, "quantize", None)
-        if own is not None:  # a vendor's own steps
-            return export_again(program, _own_steps(own, program, inputs), inputs[0])
+        if hasattr(chosen, "quantize"):  # a vendor's own steps
+            return export_again(program, _own_steps(chosen, program, inputs), inputs[0])
         prepare, convert = steps.prepare_pt2e, steps.convert_pt2e
         converted = quantize_graph(_captured(program), chosen, calibrated, prepare, convert)
         return export_again(program, converted, inputs[0])
@@ -138,9 +137,10 @@ def _captured(program: ExportedProgram) -> Any:  # noqa: ANN401 - a graph module
     return program.module(check_guards=False)
 
 
-def _own_steps(own: Any, program: ExportedProgram, inputs: Sequence[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+def _own_steps(chosen: Any, program: ExportedProgram, inputs: Sequence[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+    prepare = getattr(chosen, "prepared", None)  # for operators that the vendor cannot read
     try:
-        return own(_captured(program), inputs)
+        return chosen.quantize(_captured(prepare(program) if prepare else program), inputs)
     except Exception as error:
         raise QuantizeError(f"the vendor's quantizer failed: {innermost(error)}") from error
 
