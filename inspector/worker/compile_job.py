@@ -47,6 +47,7 @@ from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
+from inspector.worker.weights_as_floats import weights_as_floats
 from schema.errors import FormatError
 from schema.etrecord import sniff as is_record
 from schema.files.formats import recognise
@@ -179,6 +180,8 @@ def compile_into(
         raise
     job = done.job
     noted = rules_without_effect(job, source.programs, done.edge)
+    if quantizes:
+        noted.append(weights_as_floats(source.programs, done.edge.verdicts))
     for text in filter(None, (*noted, kernels_missing(done.program))):
         listener("warning", text=text, file="", line=0)
     with timed_stage(listener, "record"):
