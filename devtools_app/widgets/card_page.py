@@ -71,6 +71,7 @@ class CardPage(QScrollArea):
         """
         self.viewport().setUpdatesEnabled(False)
         self._cards.setEnabled(False)
+        self._ended = False
         self._scrolled = self.verticalScrollBar().value()
 
     def clear(self) -> None:
@@ -102,7 +103,6 @@ class CardPage(QScrollArea):
         """Align the cards of all columns to the top, and show them."""
         for column in (self._left, self._right, self._far):
             column.addStretch(1)
-        self._cards.setEnabled(True)
         self._ended = True
         self._fit_later()
 
@@ -124,12 +124,23 @@ class CardPage(QScrollArea):
     def _fit(self) -> None:
         page = self._page
         if not self._cards.isEnabled():
+            if self._ended:  # showing, placing and painting them take about as long: one by one
+                self._cards.setEnabled(True)
+                self._forget_sizes()
+                self._fit_later()
             return
         if page.height() < page.minimumSizeHint().height():
             self.event(QEvent(QEvent.Type.LayoutRequest))  # a scroll area fits its widget on this
+        self._cards.activate()
         if self._ended:
             self._ended = False
             self._placed.start(0)  # painting takes as long as placing: other events come between
+
+    def _forget_sizes(self) -> None:
+        """Place all cards anew: who asked for sizes meanwhile has made the layouts up to date."""
+        for layout in (self._left, self._right, self._far, self._facts, self._columns, self._head):
+            layout.invalidate()
+        self._cards.invalidate()
 
     def _paint_all(self) -> None:
         if self._cards.isEnabled():  # else its cards are being replaced once more
