@@ -81,6 +81,7 @@ class Backend:
         steps: it runs node by node
         has_options: a run may set options of it
         bytes_read_past_end: bytes that kernels may read past the end of a tensor
+        holds_half_bytes_as_floats: it multiplies weights of 4 bits by quantized activations only
         has_program_handles: debug handles inside payloads are those of the edge program
         logs_kernel_layout: tensors logged inside have the layout of the kernels
         start_times_synthesized: it logs durations only, laid one after the other
@@ -118,6 +119,7 @@ class Backend:
     steps: bool = False
     has_options: bool = False
     bytes_read_past_end: int = 0
+    holds_half_bytes_as_floats: bool = False
     has_program_handles: bool = False
     logs_kernel_layout: bool = False
     start_times_synthesized: bool = False
@@ -161,6 +163,7 @@ _XNNPACK = Backend(
     has_engines=True,
     steps=True,
     bytes_read_past_end=64,
+    holds_half_bytes_as_floats=True,
     has_program_handles=True,
     logs_kernel_layout=True,
     start_times_synthesized=True,

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
+from schema.backends import backend_of
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 _DEQUANTIZE = "torchao.dequantize_affine"
@@ -18,23 +19,25 @@ _HALF_BYTE = (-8, 7)
 def weights_as_floats(
     programs: Mapping[str, ExportedProgram], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> str:
-    """Return a warning about layers whose weights of 4 bits XNNPACK holds as floats, or nothing.
+    """Return a warning about layers whose weights of 4 bits a backend holds as floats, or nothing.
 
     Args:
         programs: quantized, by method
         verdicts: of all nodes, by method
     """
-    counts = [
-        min(len(_plain_layers(program)), _delegated(verdicts.get(method, ())))
-        for method, program in programs.items()
-    ]
-    most = max(counts, default=0)
-    if not most:
+    most, names = 0, set[str]()
+    for method, program in programs.items():
+        taken = [backend_of(one.backend) for one in verdicts.get(method, ()) if _is_taken(one)]
+        holding = {one.name for one in taken if one.holds_half_bytes_as_floats}
+        layers = len(_plain_layers(program)) if holding else 0
+        if layers and taken:
+            most, names = max(most, min(layers, len(taken))), names | holding
+    if not names:
         return ""
-    layers = "a linear layer is" if most == 1 else f"{most} linear layers are"
+    layers_are = "a linear layer is" if most == 1 else f"{most} linear layers are"
     return (
-        f"the weights of 4 bits of {layers} in the file as floats: XNNPACK multiplies them by "
-        "activations of 8 bits only; 8da4w quantizes those, too"
+        f"the weights of 4 bits of {layers_are} in the file as floats: {', '.join(sorted(names))} "
+        "multiplies them by activations of 8 bits only; 8da4w quantizes those, too"
     )
 
 
@@ -63,12 +66,8 @@ def _behind(nodes: Iterable[Any]) -> Iterable[Any]:
         yield from level
 
 
-def _delegated(verdicts: Sequence[Verdict]) -> int:
-    return sum(
-        one.operator.startswith(_DEQUANTIZE) and one.outcome is NodeOutcome.DELEGATED
-        for one in verdicts
-        if "Xnnpack" in one.partitioner
-    )
+def _is_taken(one: Verdict) -> bool:
+    return one.operator.startswith(_DEQUANTIZE) and one.outcome is NodeOutcome.DELEGATED
 
 
 def _name(node: Any) -> str:  # noqa: ANN401
