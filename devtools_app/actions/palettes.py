@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from inspector.files.session import Session
 
 _ICONS = {spec.name: spec.icon for spec in ACTIONS}
+_KEYS = {spec.name: spec.keys for spec in ACTIONS}
+_GO, _RUN = "goto", "commands"  # the actions that open the palettes
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
@@ -50,7 +52,9 @@ class Palettes(QObject):
             return
         if self._goto is None:
             name = "Go to node, operator or module"
-            self._goto = PaletteDialog(self._theme, self._parent, name, f"{name} …")
+            self._goto = PaletteDialog(
+                self._theme, self._parent, name, f"{name} …", _found_by("views and commands", _RUN)
+            )
             self._goto.picked.connect(self._picked)
         self._show_names()
         self._goto.popup()
@@ -58,7 +62,10 @@ class Palettes(QObject):
     def commands(self) -> None:
         """Open the palette of commands."""
         if self._commands is None:
-            self._commands = PaletteDialog(self._theme, self._parent, "Commands", "Command …")
+            others = _found_by("nodes, operators and modules", _GO)
+            self._commands = PaletteDialog(
+                self._theme, self._parent, "Commands", "Command …", others
+            )
             self._commands.picked.connect(self._run)
         choices = [_choice(action) for action in self._window.all_actions() if action.isEnabled()]
         self._commands.show_choices(choices)
@@ -95,6 +102,11 @@ def _choices(session: Session, method: str) -> tuple[Choice, ...]:
     from devtools_app.viewmodels.goto import goto_choices
 
     return goto_choices(session, method)
+
+
+def _found_by(what: str, action: str) -> str:
+    """Return which palette finds something, with its key as this system writes it."""
+    return f"{what}: {QKeySequence(_KEYS[action][0]).toString(_NATIVE)}"
 
 
 def _choice(action: QAction) -> Choice:

@@ -111,14 +111,24 @@ def _text(painter: QPainter, rect: QRect, text: str, font: QFont, colour: str) -
 class PaletteDialog(QDialog):
     """A field over a list; Return chooses the line, Escape cancels.
 
+    Args:
+        theme: colours and fonts
+        parent: the window
+        name: of what is chosen
+        placeholder: of the field
+        elsewhere: where other things are found, shown where nothing matches
+
     Signals:
         picked(payload): of the choice
     """
 
     picked = Signal(object)
 
-    def __init__(self, theme: Theme, parent: QWidget, name: str, placeholder: str) -> None:
+    def __init__(
+        self, theme: Theme, parent: QWidget, name: str, placeholder: str, elsewhere: str = ""
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
+        self._nothing = "; ".join(filter(None, ("no match", elsewhere)))
         self._theme = theme
         self._window = parent
         self._choices: Sequence[Choice] = ()
@@ -175,7 +185,7 @@ class PaletteDialog(QDialog):
         self._fit(len(found))
         if self._choices:
             shown = f"{len(found)} of {len(self._choices):,}"
-            self._note.setText(shown if found else "no match")
+            self._note.setText(shown if found else self._nothing)
 
     def _fit(self, lines: int) -> None:
         height = QFontMetrics(self._theme.sans()).height() + _LINE_PAD

@@ -12,6 +12,7 @@ from devtools_app.dialogs.palette_dialog import PaletteDialog
 from devtools_app.viewmodels.fuzzy import Choice, best, prepare
 from devtools_app.viewmodels.goto import goto_choices
 from inspector.files.load import load_session
+from tests.app.window_views import open_sample
 
 NAMES = ["aten.relu", "aten_relu_1", "prelu", "aten.conv", "encoder.relu", "linear"]
 CHOICES = [Choice(name, f"in {name}", payload=name) for name in NAMES]
@@ -99,5 +100,24 @@ def test_palette_dialog_without_match_says_so_and_picks_nothing(qtbot, theme):
     dialog.show_choices(CHOICES)
     dialog._field.setText("zzz")
     assert dialog._note.text() == "no match"
+    other = PaletteDialog(theme, window, "Go to", "…", "views: Ctrl+Shift+P")
+    qtbot.addWidget(other)
+    other.show_choices(CHOICES)
+    other._field.setText("zzz")
+    assert other._note.text() == "no match; views: Ctrl+Shift+P"
     with qtbot.assertNotEmitted(dialog.picked):
         qtbot.keyClick(dialog._field, Qt.Key.Key_Return)
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
+def test_each_palette_names_the_other_where_nothing_matches(make_window, qtbot) -> None:
+    window = make_window()
+    open_sample(window, qtbot)
+    for action, named in (("goto", "Ctrl+Shift+P"), ("commands", "Ctrl+P")):
+        window.bound[action].trigger()
+        dialog = next(one for one in window.findChildren(PaletteDialog) if one.isVisible())
+        dialog._field.setText("no such thing")
+        qtbot.waitUntil(lambda dialog=dialog, named=named: dialog._note.text().endswith(named))
+        dialog.close()
