@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,9 @@ def _stages() -> dict[str, Any]:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     commands: list[list[str]] = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a window would keep its files
     monkeypatch.setattr(
         visualization.subprocess, "Popen", lambda command, **_: commands.append(command)
     )
