@@ -166,7 +166,7 @@ class GapComparison:
             return
         scope, name, index = place
         quantized = reference.is_float or any(
-            "quantize" in node or "qparams" in node for node in target.covers
+            "quantize" in node or "qparams" in node for node in (target.node, *target.covers)
         )
         held = self._held.get(self._inside[key[1]].instruction if key[0] == INSIDE else key[1], "")
         node = self._node_of(target)

@@ -63,7 +63,7 @@ class Quanta:
         choosing = self._choosing.get((scope, target.node))
         if choosing is not None:
             return self._free_choice(choosing)
-        names = (target.node,) if whole else target.covers
+        names = (target.node,) if whole else target.covers or (target.node,)
         producers = (self._graph.producers.get((scope, name)) for name in names)
         nodes = [maker[0] for maker in producers if maker is not None]
         nodes = [node for node in nodes if _rounds(node, target)]
