@@ -137,7 +137,7 @@ class CardPage(QScrollArea):
             self._placed.start(0)  # painting takes as long as placing: other events come between
 
     def _forget_sizes(self) -> None:
-        """Place all cards anew: who asked for sizes meanwhile has made the layouts up to date."""
+        """Have all cards placed again: layouts asked for sizes meanwhile think they are done."""
         for layout in (self._left, self._right, self._far, self._facts, self._columns, self._head):
             layout.invalidate()
         self._cards.invalidate()
