@@ -286,8 +286,12 @@ class Commands:
         self._controller.put_preferences(replace(settings, recents=recents))
 
     def show_group(self, group: TabGroup) -> None:
-        """Bring a group of tabs to the front, at the view that was in front of it."""
+        """Bring a group of tabs to the front, at the view that was in front of it.
+
+        The view gets the keyboard, so that its keys work at once.
+        """
         self._store.put(show_group(self._store.state, group, self._window.tabs))
+        self._window.show_view(self._store.state.view)
 
     def split(self) -> None:
         """Show or hide a second view beside the first."""

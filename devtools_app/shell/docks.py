@@ -205,14 +205,27 @@ class Docks:
         QTimer.singleShot(0, self._window, self._make_room)
 
     def _make_room(self) -> None:
-        dock, count = self.by_name.get("sessions"), self._sessions
-        scale = self._context.theme.scale
-        if count < 2 and scale <= 1.0:  # the usual height has room for one
+        dock, high = self.by_name.get("sessions"), self._height("sessions")
+        if high == _HEIGHTS["sessions"]:  # the usual height has room for one
             return
-        high = round(scale * (_SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)))
         if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= high:
             return
         self._window.resizeDocks([dock], [high], Qt.Orientation.Vertical)
+
+    def _heights(self, column: list[Dock]) -> list[int]:
+        """Return the heights of panels by default: their sum is the column, so Qt scales none."""
+        found = [self._height(dock.host.spec.name) for dock in column]
+        middle, rest = self._window.centralWidget(), found.count(_REST)
+        whole = 0 if middle is None else self._window.statusBar().y() - middle.y()
+        room = whole - sum(one for one in found if one != _REST)
+        return [room // rest if one == _REST and room >= rest > 0 else one for one in found]
+
+    def _height(self, name: str) -> int:
+        """Return the height of a panel in the left column by default."""
+        count, scale = self._sessions, self._context.theme.scale
+        if name != "sessions" or (count < 2 and scale <= 1.0):
+            return _HEIGHTS.get(name, _REST)
+        return round(scale * (_SESSIONS_TITLE + _SESSION * min(count, _MOST_SESSIONS)))
 
     def _share_soon(self) -> None:
         """Share the left column once a panel that was brought up has its place there."""
@@ -335,8 +348,7 @@ class Docks:
     def _size(self, area: Area, docks: list[Dock]) -> None:
         if area is Area.LEFT:
             shown = [dock for dock in docks if not dock.isHidden()]
-            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in shown]
-            self._window.resizeDocks(shown, heights, Qt.Orientation.Vertical)
+            self._window.resizeDocks(shown, self._heights(shown), Qt.Orientation.Vertical)
         else:
             for first in docks[:1]:
                 first.raise_()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout
+from PySide6.QtWidgets import QApplication, QButtonGroup, QFrame, QHBoxLayout
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
@@ -71,7 +71,10 @@ class GroupSwitch(QFrame):
             button.setAccessibleDescription(_WHAT[group])
             button.setToolTip(f"{group.word}: {_WHAT[group]}  (Ctrl+Alt+{number})")
             button.setVisible(group in shown)
-            button.clicked.connect(lambda _on=False, one=group: self.chosen.emit(one))
+            button.setFocusPolicy(
+                Qt.FocusPolicy.TabFocus
+            )  # a click leaves the keyboard to the view
+            button.clicked.connect(lambda _on=False, one=group: self._choose(one))
             together.addButton(button)
             layout.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
             self.buttons[group] = button
@@ -79,3 +82,11 @@ class GroupSwitch(QFrame):
     def show_group(self, group: TabGroup) -> None:
         """Press the button of a group, without a signal."""
         self.buttons[group].setChecked(True)
+
+    def _choose(self, group: TabGroup) -> None:
+        """Report a group; where the keyboard is in the switch it stays here, for the next arrow."""
+        focus = QApplication.focusWidget()
+        is_by_key = focus is not None and self.isAncestorOf(focus)
+        self.chosen.emit(group)
+        if is_by_key:
+            self.buttons[group].setFocus(Qt.FocusReason.OtherFocusReason)

@@ -157,6 +157,9 @@ def test_sessions_have_room_in_every_group(window, qtbot) -> None:
     for group in ("look", "prove"):
         window.bound[group].trigger()
         qtbot.waitUntil(lambda: sessions.height() >= 2 * 80)
+    window.bound["reset_layout"].trigger()
+    qtbot.wait(50)
+    assert sessions.height() >= 2 * 80
     before = sessions.height()
     window.commands.set_font_size(20)
     qtbot.waitUntil(lambda: sessions.height() >= 2 * 80 * window.theme.scale)

@@ -53,6 +53,22 @@ def test_keys_buttons_and_menu_switch_groups(window, qtbot) -> None:
     assert (window.store.state.group, window.store.state.view) == (LOOK, "one")
 
 
+def test_group_that_comes_to_the_front_has_the_keyboard_in_its_view(window, qtbot) -> None:
+    window.activateWindow()
+    buttons = window.top_bar.groups.buttons
+    for number, group in enumerate([PROVE, CHANGE, LOOK, PROVE, LOOK, CHANGE]):
+        window.top_bar.overlay_choice.setFocus()
+        if number < 3:
+            window.bound[{LOOK: "look", CHANGE: "change_program", PROVE: "prove"}[group]].trigger()
+        else:
+            qtbot.mouseClick(buttons[group], Qt.MouseButton.LeftButton)
+        assert window.store.state.group is group
+        front = view(window, window.store.state.view)
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        assert front.isAncestorOf(focus)
+
+
 def test_alt_numbers_count_the_tabs_of_the_group_in_front(window, qtbot) -> None:
     qtbot.keyClick(window, Qt.Key.Key_2, ALT)
     assert window.store.state.view == "two"
