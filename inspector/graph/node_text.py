@@ -64,6 +64,13 @@ def short_operators(text: str) -> str:
     return _NAME.sub(lambda found: operator_title(found[0]).removeprefix("aten."), text)
 
 
+def short_list(text: str, most: int = 3) -> str:
+    """Return the first names of a list divided by commas; further ones are counted."""
+    names = text.split(", ")
+    rest = len(names) - most
+    return ", ".join([*names[:most], f"+{rest}"]) if rest > 0 else text
+
+
 def short_types(text: str) -> str:
     """Return ``f32 [8, 3], i64 [1]`` for ``float32[8, 3], int64[1]``."""
     return _TYPE.sub(lambda found: f"{_SHORT.get(found[1], found[1])} [", text)

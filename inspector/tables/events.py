@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
+from inspector.graph.node_text import short_list
 from inspector.join.link_codes import LinkCodes, link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link
 from inspector.profile.attribution import clock_ns
@@ -142,8 +144,8 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     joins = [[join_word(link) for link in one.found.links] for one in cells]
     columns = (
         text_column("event", Categories.of(one.names() for one in cells), width=22),
-        text_column("operators", coded(lambda n: [w for w, _ in words[n]]), missing="", width=22),
-        text_column("module", coded(lambda n: [w for _, w in words[n]]), missing="", width=16),
+        _listed("operators", coded(lambda n: [w for w, _ in words[n]]), 22),
+        _listed("module", coded(lambda n: [w for _, w in words[n]]), 16),
         text_column("identifier", Categories.of(one.identifiers() for one in cells), missing=""),
         times[0],
         _share_of_method(cells, points[0], np.where(timed, profile.rows.column("share"), np.nan)),
@@ -166,6 +168,15 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     keys = _keys(method, cells, steps)
     table = Table(columns, rows, keys, None, "events")
     return OperatorsTable(table, runs, samples_of, keys.by_event, {}, {})
+
+
+def _listed(title: str, lists: Categories, width: int) -> Column:
+    """Return a column of lists, cut as text, for an event may stand for a whole delegate."""
+
+    def text(value: object) -> str:
+        return "" if value is None else short_list(str(value))
+
+    return replace(text_column(title, lists, missing="", width=width), text=text)
 
 
 def _share_of_method(cells: Sequence[_Cells], means: Floats, shares: Floats) -> Column:

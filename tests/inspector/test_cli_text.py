@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from inspector.cli.profile import row_json
 from inspector.files.load import load_session
+from inspector.graph.node_text import short_list
 from inspector.profile.methods import analyse_profile
 from inspector.render.text import selected_text
-from inspector.render.values import separated_rows
+from inspector.render.values import json_value, separated_rows
+from inspector.tables.events import all_events
 from inspector.tables.query import Query, select
 from inspector.tables.rows import RowField, row_table
+from inspector.tables.selection import AUTOMATIC
 from inspector.units import Quantity
 from tests.inspector.sessions import DATA
 
@@ -86,3 +89,33 @@ def test_row_of_very_many_nodes_names_its_own_and_one_for_each_place(count: int,
     assert names[-1] in found["stack_traces"]
     assert found["nodes_left_out"] == count - kept
     assert len(found["op_types"]) == (count if kept == count else 2)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, ""), (1, "n0"), (3, "n0, n1, n2")])
+def test_short_list_keeps_what_is_short(count: int, shown: str) -> None:
+    assert short_list(", ".join(f"n{at}" for at in range(count))) == shown
+
+
+@settings(deadline=None)
+@given(st.integers(4, 400), st.integers(1, 3))
+def test_short_list_counts_what_it_leaves_out(count: int, most: int) -> None:
+    names = [f"aten.op{at}.default" for at in range(count)]
+    found = short_list(", ".join(names), most)
+    assert found.split(", ") == [*names[:most], f"+{count - most}"]
+
+
+@pytest.mark.parametrize("name", ["convnet_xnnpack", "tinygpt_xnnpack"])
+@pytest.mark.parametrize("title", ["operators", "module"])
+def test_profile_cuts_the_lists_of_an_event_as_text_only(name: str, title: str) -> None:
+    events = all_events(load_session([str(DATA / "corpus" / "v1.5.1" / name)]), "", AUTOMATIC)
+    rows = select(events.table, Query())
+    columns = selected_text("", rows).columns
+    (place,) = (at for at, one in enumerate(columns) if one.title == title)
+    shown = columns[place]
+    wholes = [row["values"][place] or "" for row in json_value(rows)["rows"]]
+    for cell, whole in zip(shown.cells, wholes, strict=True):
+        names = whole.split(", ")
+        left_out = [f"+{len(names) - 3}"] if len(names) > 3 else []
+        assert cell.split(", ") == [*names[:3], *left_out]
+    if (name, title) != ("tinygpt_xnnpack", "module"):  # all of it is one module
+        assert any("+" in cell for cell in shown.cells)
