@@ -28,7 +28,7 @@ from schema.objects.plural import plural
 
 MOST_ROWS = 250_000  # of a table of values; the image shows all
 _SLICE = re.compile(r"\[((?:\s*(?::|[0-9]{1,9})\s*,?)+)\]$")
-_CLIPPED = 0.01  # share of the values at the limits from which it is worth a mark
+_CLIPPED = 0.01  # share of the values at the limits, beyond the usual one, that is worth a mark
 _OFFERED = 20  # names in an error
 _LISTED = 3  # places of NaN, infinity and extremes that are shown
 
@@ -245,7 +245,7 @@ def _clipped(found: ClippedRange) -> list[Fact]:
         text = f"{found.real_low:.5g} … {found.real_high:.5g}"
         hover = f"{found.real_low!r} … {found.real_high!r}, of the channel with the widest range"
         facts.append(Fact("clips to", text, hover))
-    badge = ("clipped", "warn") if found.share >= _CLIPPED else ("", "")
+    badge = ("clipped", "warn") if found.share >= found.usual + _CLIPPED else ("", "")
     hover = f"{found.at_low:,} at {found.low}, {found.at_high:,} at {found.high}"
     return [*facts, Fact("at the limits", format_share(found.share), hover, *badge)]
 

@@ -46,6 +46,7 @@ class ClippedRange:
         at_low: elements with the smallest
         at_high: elements with the largest
         share: of the elements that have either
+        usual: share that has either without any clipping
         real_low: real value of the smallest, of the widest channel; None without scales
         real_high: real value of the largest
     """
@@ -55,6 +56,7 @@ class ClippedRange:
     at_low: int
     at_high: int
     share: float
+    usual: float
     real_low: float | None = None
     real_high: float | None = None
 
@@ -177,12 +179,17 @@ def _clipped(source: TensorSource, ends: tuple[int, int], check: Check) -> Clipp
         check()
         at_low += int(np.count_nonzero(piece == ends[0]))
         at_high += int(np.count_nonzero(piece == ends[1]))
-    share = (at_low + at_high) / max(elements.count, 1)
+    count = max(elements.count, 1)
+    share = (at_low + at_high) / count
     scaling = source.scaling()
+    # a scale is chosen by its smallest and largest element, which are then at the limits, with
+    # those that round to them
+    scales = 1 if scaling is None else len(scaling[0])
+    usual = 2 * scales / count + 2 / (ends[1] - ends[0] + 1)
     if scaling is None:
-        return ClippedRange(*ends, at_low, at_high, share)
+        return ClippedRange(*ends, at_low, at_high, share, usual)
     scale, zero, _ = scaling
     real = [(end - zero) * scale for end in ends]
     return ClippedRange(
-        *ends, at_low, at_high, share, float(np.min(real[0])), float(np.max(real[1]))
+        *ends, at_low, at_high, share, usual, float(np.min(real[0])), float(np.max(real[1]))
     )

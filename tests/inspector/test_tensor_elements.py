@@ -264,6 +264,31 @@ def test_weights_in_payloads_have_scales_and_the_range_they_clip(name: str) -> N
             assert "…" in facts["clips to"]
 
 
+def marks_of_limits(source: TensorSource) -> list[str]:
+    groups = tensor_groups(source, summary_of(source), AUTOMATIC)
+    return [fact.badge for one in groups for fact in one.facts if fact.label == "at the limits"]
+
+
+@pytest.mark.parametrize("levels", [(-127, 127), (-128, 127), (0, 255)])
+@pytest.mark.parametrize("size", [6, 100, 20_000])
+def test_largest_element_of_each_scale_is_not_called_clipped(
+    levels: tuple[int, int], size: int
+) -> None:
+    dtype = np.uint8 if levels[0] == 0 else np.int8
+    stored = np.linspace(*levels, size).round().astype(dtype)
+    assert marks_of_limits(held(stored)) == [""]
+    clipped = np.clip(np.linspace(-400, 600, 20_000), *levels).astype(dtype)
+    assert marks_of_limits(held(clipped)) == ["clipped"]
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_weights_quantized_by_their_range_are_not_called_clipped(name: str) -> None:
+    found = [one for one in session_tensors(session(DATA / name)) if one.delegate is not None]
+    marks = [mark for one in found if one.scaling() is not None for mark in marks_of_limits(one)]
+    assert marks
+    assert set(marks) == {""}
+
+
 def test_external_weights_that_are_not_there_are_missing() -> None:
     alone = load_session([str(DATA / "extra/external_weights/model.pte")])
     found = [one for one in session_tensors(alone) if one.origin == "external"]
