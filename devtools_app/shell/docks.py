@@ -27,6 +27,7 @@ _EXTENTS = {
     Area.RIGHT: (294, Qt.Orientation.Horizontal),
     Area.BOTTOM: (240, Qt.Orientation.Vertical),
 }
+_MIDDLE = 550  # pixels that the views keep when larger text widens the columns beside them
 _HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
 _REST = 2000
 _SHARES = {"files": 1, "findings": 2}  # of the left column: sentences need more lines than names
@@ -155,7 +156,8 @@ class Docks:
             spec.name: Dock(spec, context, window, actions.get(spec.action)) for spec in specs
         }
         self._room = DockRoom(window, self.by_name)
-        context.theme.changed.connect(lambda: self.show_sessions(self._sessions))
+        self._scale = context.theme.scale
+        context.theme.changed.connect(self._fit_text)
         self._soon = QTimer(window)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._sync_titles)
@@ -203,6 +205,24 @@ class Docks:
         """
         self._sessions = count
         QTimer.singleShot(0, self._window, self._make_room)
+
+    def _fit_text(self) -> None:
+        """Widen the columns with the text; where the window is small the middle comes first."""
+        scale = self._context.theme.scale
+        if scale > self._scale:
+            for area in (Area.LEFT, Area.RIGHT):
+                docks = [one for one in self.by_name.values() if one.host.spec.area is area]
+                first = next((one for one in docks if not one.isHidden()), None) or docks[0]
+                extent = max(first.width(), self._width(area))
+                self._window.resizeDocks([first], [extent], Qt.Orientation.Horizontal)
+        self._scale = scale
+        self.show_sessions(self._sessions)
+
+    def _width(self, area: Area) -> int:
+        """Return the width of a column by default: as wide as its text where there is room."""
+        usual, scale = _EXTENTS[area][0], self._context.theme.scale
+        most = (self._window.width() - round(_MIDDLE * scale)) // 2
+        return max(usual, min(round(usual * scale), most))
 
     def _make_room(self) -> None:
         dock, high = self.by_name.get("sessions"), self._height("sessions")
@@ -353,4 +373,6 @@ class Docks:
             for first in docks[:1]:
                 first.raise_()
         extent, way = _EXTENTS[area]
+        if way is Qt.Orientation.Horizontal:
+            extent = self._width(area)
         self._window.resizeDocks(docks[:1], [extent] * len(docks[:1]), way)

@@ -158,3 +158,24 @@ def test_operators_have_room_beside_the_node_panel(make_window, qtbot, sizes) ->
         assert rows.horizontalScrollBar().maximum() == 0
         box = pane.panel.findChild(FilterBox)
         assert box.width() >= box.fontMetrics().horizontalAdvance("mean>0.1")
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_side_columns_of_a_wide_window_grow_with_the_text(make_window, qtbot, is_shown) -> None:
+    window = make_window()
+    window.resize(2560, 1440)
+    open_sample(window, qtbot, LOOP)
+    state = window.store.state
+    node = model_graph(state.session, state.method).nodes[3]
+    where = (state.method, COMPILED, node.name)
+    if is_shown:
+        window.router(Select(Selection(SelectionKind.NODE, *where, instruction=node.instruction)))
+        still(window, qtbot)
+    window.commands.set_font_size(DOUBLE)
+    still(window, qtbot)
+    window.router(Select(Selection(SelectionKind.NODE, *where, instruction=node.instruction)))
+    still(window, qtbot)
+    assert window.docks.by_name["node"].isVisible()
+    assert cut_texts(host_of(window, "node")) == []
+    assert window.docks.by_name["node"].width() >= 1.8 * 294
+    assert window.docks.by_name["files"].width() >= 1.8 * 216
