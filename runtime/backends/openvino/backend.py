@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runtime.backends.openvino.detect import HostPool, host
+from runtime.backends.openvino.detect import Host, HostPool, host
 from runtime.backends.openvino.engine import LayerEngine
 from runtime.backends.openvino.host import OpenvinoError
 from runtime.backends.openvino.stepping import LayerSteps
@@ -60,7 +60,8 @@ class OpenvinoBackend(BackendInterface):
     ) -> LayerEngine:
         """Return an imported payload.
 
-        Raises: DelegateError where the package is missing, or with its reason
+        Raises: DelegateError where the package is missing, or with its reason; InvalidArgument if
+            it is the options that it refuses
         """
         specs = tuple(compile_specs.items())
         payload = payloads.decode("OpenvinoBackend", processed, {}, specs)
@@ -78,7 +79,20 @@ class OpenvinoBackend(BackendInterface):
             found = DelegateError(code, str(error), partition=context.partition)
             found.remedy = "Install the package, or give the ETRecord, whose graph then stands in."
             raise found from None
-        return LayerEngine(payload, bytes(processed), own, device, given, context.partition)
+        blob = bytes(processed)
+        try:
+            return LayerEngine(payload, blob, own, device, given, context.partition)
+        except DelegateError as error:
+            if self._options and _loads(own, blob, named or "CPU"):
+                raise self._unusable(error, context.partition) from None
+            raise
+
+    def _unusable(self, error: DelegateError, partition: int) -> DelegateError:
+        """Return that options are at fault: a record must not stand in for what was asked for."""
+        asked = ", ".join(f"{name}={value}" for name, value in self._options.items())
+        reason = f"{error.why.rstrip('.')}; without the options {asked} it loads"
+        remedy = "Give options that this machine has."
+        return DelegateError(ErrorCode.InvalidArgument, reason, partition=partition, remedy=remedy)
 
     @override
     def execute(
@@ -126,6 +140,16 @@ class OpenvinoBackend(BackendInterface):
     def destroy(self, handle: LayerEngine) -> None:
         """Free a payload."""
         handle.close()
+
+
+def _loads(own: Host, blob: bytes, device: str) -> bool:
+    """Return whether a payload loads without any options."""
+    try:
+        number, _ = own.load(blob, device, {})
+    except OpenvinoError:
+        return False
+    own.free([number])
+    return True
 
 
 def _not_run(_tracer: DelegateTracer) -> bool:

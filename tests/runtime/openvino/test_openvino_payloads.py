@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from runtime import EventTracer, ExecutionError, Runtime
+from runtime import ErrorCode, EventTracer, ExecutionError, Runtime
 from runtime.backends.openvino import detect
 from runtime.backends.openvino.detect import HostPool
 from runtime.backends.openvino.engine import LayerEngine
@@ -152,6 +152,55 @@ def test_record_stands_in_where_the_package_is_missing_and_how_to_install_it_is_
     assert "etscope backends install openvino" in measured.note
     inputs, outputs, *_ = torch.load(FOLDER / f"{name}.pt")
     torch.testing.assert_close(method.execute(inputs)[0], outputs[0])
+
+
+class _Picky:
+    """Refuses options and devices, or everything."""
+
+    direct = alive = True
+    release = "2025.9.9"
+
+    def __init__(self, *, broken: bool) -> None:
+        self.broken = broken
+        self.loaded: list[int] = []
+
+    def load(
+        self, _blob: bytes, device: str, options: dict[str, str], *, profiled: bool = False
+    ) -> tuple[int, dict[str, str]]:
+        if self.broken or options or profiled or device != "CPU":
+            raise OpenvinoError("no such thing.")
+        self.loaded.append(7)
+        return 7, {}
+
+    def free(self, numbers: list[int]) -> None:
+        for number in numbers:
+            self.loaded.remove(number)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("options", [{"precision": "f64"}, {"device": "XYZ"}, {"NO_SUCH": "1"}])
+def test_record_stands_in_for_a_refused_payload_but_never_for_refused_options(
+    options: dict[str, str], broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picky = _Picky(broken=broken)
+    monkeypatch.setattr(HostPool, "here", True)
+    monkeypatch.setattr(HostPool, "host", picky)
+    runtime = Runtime()
+    runtime.backend_registry.backend("OpenvinoBackend").set_options(options)
+    found = runtime.load_program(FOLDER / "openvino_m1.pte")
+    record = etrecord.decode((FOLDER / "openvino_m1.etrecord").read_bytes())
+    if broken:
+        (measured,) = found.load_method("forward", emulate=record).measurements
+        assert measured.origin is ValueOrigin.EMULATED
+        assert "no such thing" in measured.note
+        return
+    ((name, value),) = options.items()
+    with pytest.raises(
+        ExecutionError, match=f"no such thing; without the options {name}={value} it loads"
+    ) as refused:
+        found.load_method("forward", emulate=record)
+    assert refused.value.code == ErrorCode.InvalidArgument
+    assert not picky.loaded
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

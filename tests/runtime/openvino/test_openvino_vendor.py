@@ -146,7 +146,7 @@ def test_device_that_is_not_here_is_refused_with_those_that_are() -> None:
     program = _runtime(device="NPU").load_program(FOLDER / "openvino_m1.pte")
     with pytest.raises(ExecutionError, match=r"no device NPU here; available: .*CPU") as refused:
         program.load_method("forward")
-    assert refused.value.code == ErrorCode.DelegateInvalidCompatibility
+    assert refused.value.code == ErrorCode.InvalidArgument
 
 
 def test_damaged_payload_and_unknown_property_are_refused(tmp_path: Path) -> None:
