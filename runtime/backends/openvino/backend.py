@@ -88,7 +88,7 @@ class OpenvinoBackend(BackendInterface):
             raise
 
     def _unusable(self, error: DelegateError, partition: int) -> DelegateError:
-        """Return that options are at fault: a record must not stand in for what was asked for."""
+        """Return that options are at fault: a record must not stand in for a requested setting."""
         asked = ", ".join(f"{name}={value}" for name, value in self._options.items())
         reason = f"{error.why.rstrip('.')}; without the options {asked} it loads"
         remedy = "Give options that this machine has."
