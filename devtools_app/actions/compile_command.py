@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.jobs.recompile import output_files
+from devtools_app.state.requests import Notice, OpenPaths, ShowSession
 from devtools_app.state.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -76,7 +77,10 @@ class CompileCommand:
         self._window.show_view(PANEL)
 
     def _open(self, progress: JobProgress) -> None:
-        """Open the created files; a session that has them already is reloaded."""
+        """Open the created files; a session that has them already is reloaded.
+
+        A user who went elsewhere meanwhile keeps what he looks at, and is offered the result.
+        """
         assert progress.outcome is not None
         paths = output_files(progress.target, progress.outcome)
         controller = self._services.controller
@@ -84,7 +88,12 @@ class CompileCommand:
             one.id for one in self._services.store.state.sessions if set(one.paths) == set(paths)
         ]
         if same:
-            controller.show(same[0])
             controller.reload((same[0],))
+        if self._services.store.state.view != PANEL:
+            request = ShowSession(same[0]) if same else OpenPaths(paths)
+            text = f"{os.path.basename(progress.target)} is compiled."
+            self._window.notice(Notice(text, offers=(("Open", request),)))
+        elif same:
+            controller.show(same[0])
         else:
             controller.open(paths)

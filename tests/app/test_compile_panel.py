@@ -113,6 +113,31 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     assert len(window.store.state.sessions) == 1  # read again, not opened twice
 
 
+def test_compile_never_takes_over_what_the_user_went_to(window, qtbot, tmp_path) -> None:
+    ended = []
+    window.jobs["compile"].finished.connect(ended.append)
+    for number in range(2):  # the second result is of a session that is open
+        dialog = ask(window, form("good", tmp_path / "out"))
+        field(dialog, QCheckBox, "Replace files in the folder").setChecked(True)
+        press(dialog, "Compile")
+        window.show_view("jobs")
+        window.store.update(view="overview")
+        assert finish(window, qtbot).ended is Ended.FINISHED
+        qtbot.waitUntil(lambda number=number: len(ended) == number + 1)
+        qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=20_000)
+        assert window.store.state.view == "overview"
+        assert len(window.store.state.sessions) == number
+        shown = [one.text() for one in window.findChildren(QLabel)]
+        assert any("out is compiled." in one for one in shown)
+        button = next(
+            one
+            for one in window.findChildren(QPushButton)
+            if one.text() == "Open" and one.isVisible()
+        )
+        button.click()
+        qtbot.waitUntil(lambda: len(window.store.state.sessions) == 1, timeout=20_000)
+
+
 def test_error_leads_to_the_line_of_the_user(window, qtbot, tmp_path, monkeypatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(
