@@ -22,6 +22,7 @@ from compiler.named import (
     parse_named,
 )
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
+from compiler.quantize.patterns import expand_modules
 from compiler.quantize.quiet_imports import import_quietly
 from compiler.untyped import expression_of, largest, ranges_of
 from schema.backends import DEFAULT, resolve
@@ -47,7 +48,7 @@ class QuantizationModes:
         mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` quantizes only what the other
             fields name
         per_tensor: weights have one scale instead of one for each channel
-        modules: by path of a module, another mode or ``none``
+        modules: by path of a module, with ``*`` for any one name, another mode or ``none``
         operators: by name, as ``aten.linear``, another mode or ``none``
         nodes: by name in the exported program, likewise; takes precedence over the other two
     """
@@ -186,7 +187,8 @@ def _quantizer(program: ExportedProgram, how: QuantizationModes) -> Any:  # noqa
     chosen.set_global(configs[how.mode])
     paths, names = parts_of(program)
     # The innermost module decides, so the longest path comes first.
-    for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):
+    modules = expand_modules(how.modules, paths)
+    for path, word in sorted(modules.items(), key=lambda item: -len(item[0])):
         if path not in paths:
             words = f"unknown module of the program; available: {_some(paths)}"
             raise QuantizeError(f"{OVERRIDDEN_MODULES}.{path}: {words}")

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
+from compiler.quantize.patterns import expand_modules
 from compiler.quantize.program import (
     NONE,
     OVERRIDDEN_MODULES,
@@ -37,7 +38,8 @@ class WeightModes:
             scales by group; ``none`` for those that ``modules`` names only; those of adapters
             (``lora_a``, ``lora_b``) stay as they are unless ``modules`` names them
         embedding: bits of the tables of embeddings, with ``:group=N``; empty for none
-        modules: by path of a module, another word for the linear layers in it, or ``none``
+        modules: by path of a module, with ``*`` for any one name, another word for the linear
+            layers in it, or ``none``
     """
 
     linear: str = NONE
@@ -197,19 +199,26 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
         raise QuantizeError(f"unknown word {how.embedding!r}; expected 2, 4 or 8[:group=N]")
     found: dict[str, str] = {}
     used: set[str] = set()
+    modules = expand_modules(how.modules, _with_owners(linears))
     for path in linears:
-        inside = [one for one in how.modules if path == one or path.startswith(f"{one}.")]
+        inside = [one for one in modules if path == one or path.startswith(f"{one}.")]
         used.update(inside)
         plain = NONE if _ADAPTER.search(path) else how.linear
-        word = how.modules[max(inside, key=len)] if inside else plain
+        word = modules[max(inside, key=len)] if inside else plain
         if word != NONE:
             found[path] = word
-    unknown = [path for path in how.modules if path not in used]
+    unknown = [path for path in modules if path not in used]
     if unknown:
         some = ", ".join(linears[:8]) + (" and more" if len(linears) > 8 else "")
         words = f"no linear layer in this module; available: {some}"
         raise QuantizeError(f"{OVERRIDDEN_MODULES}.{unknown[0]}: {words}")
     return found
+
+
+def _with_owners(paths: list[str]) -> list[str]:
+    """Return paths of layers, and of the modules that they are in."""
+    names = (path.split(".") for path in paths)
+    return [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
 
 
 def _group_of(word: str) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError, parse_named
+from compiler.quantize.patterns import expand_modules
 from compiler.quantize.program import (
     MODES,
     NONE,
@@ -127,6 +128,7 @@ def _by_method(how: QuantizationModes, source: Exported) -> dict[str, Quantizati
     for modules, nodes in parts.values():
         every[0].update(modules)
         every[1].update(nodes)
+    how = replace(how, modules=expand_modules(how.modules, every[0]))
 
     def of(given: Mapping[str, str], mine: Collection[str], known: Collection[str]) -> Any:  # noqa: ANN401
         return {name: word for name, word in given.items() if name in mine or name not in known}
