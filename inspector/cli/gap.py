@@ -25,6 +25,7 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.run_folder import kept_inputs, kept_method
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
+from inspector.profile.methods import analyse_profile
 from inspector.tables.layer_losses import loss_table
 from inspector.tables.numeric_gap import call_gap_table, gap_table, loss_words
 
@@ -92,8 +93,16 @@ def run(options: Namespace) -> Answer:
         inputs=options.inputs_file,
         libraries=tuple(options.libraries),
     )
-    report = _run_again(session, job, options) if again else gap_of(job, options)
-    return gap_answer(report, options)
+    if again:
+        return gap_answer(_run_again(session, job, options), options)
+    return gap_answer(_with_emulated(session, gap_of(job, options)), options)
+
+
+def _with_emulated(session: Session, report: GapReport) -> GapReport:
+    """Return a comparison with the note that the recorded graph was compared with itself."""
+    times = [time for time in analyse_profile(session).methods if time.emulated]
+    notes = dict.fromkeys(f"{time.title}: {time.origin_words}" for time in times)
+    return replace(report, notes=(*notes, *report.notes))
 
 
 def _run_again(session: Session, job: GapJob, options: Namespace) -> GapReport:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
+from runtime import DebugLevel, EventTracer, Runtime
+from runtime.backends.openvino import detect
+from runtime.backends.openvino.detect import HostPool
+from schema import etrecord
 from tests.inspector.cli_runs import FORMATS, run, valid
 from tests.inspector.sessions import DATA
 
@@ -44,3 +49,33 @@ def test_gap_without_a_record_gives_every_output_that_reason(tmp_path: Path) -> 
     assert cover["compared"] == 0
     assert cover["stated_reasons"] == cover["instruction_outputs"] == 47
     assert {row["reason"] for row in data["rows"]} == {"no ETRecord"}
+
+
+@pytest.mark.parametrize(
+    ("name", "emulated"),
+    [
+        ("openvino/openvino_m1", True),
+        ("openvino/openvino_m2", True),
+        ("vulkan_m1", False),
+        ("tosa_m1", False),
+    ],
+)
+def test_gap_says_that_the_recorded_graph_was_compared_with_itself(
+    name: str, emulated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HostPool, "host", None)
+    monkeypatch.setattr(detect, "is_installed", lambda: False)
+    monkeypatch.setattr(detect, "python_with", lambda _module: "")
+    path = DATA / "backends" / name
+    made = [tmp_path / "run.etdp", tmp_path / "run.debug"]
+    tracer = EventTracer(DebugLevel.INTERMEDIATE)
+    record = etrecord.decode(path.with_suffix(".etrecord").read_bytes())
+    found = Runtime().load_program(path.with_suffix(".pte"), tracer=tracer)
+    inputs, *_ = torch.load(path.with_suffix(".pt"))
+    found.load_method("forward", emulate=record).execute(inputs)
+    tracer.write(*made)
+    files = [path.with_suffix(".pte"), path.with_suffix(".etrecord"), *made]
+    notes = valid(run("gap", *files, "--format", "json"), "gap")["data"]["notes"]
+    words = "emulated by the recorded graph: not what the payload computes"
+    assert any(words in note for note in notes) is emulated
+    assert (words in run("gap", *files).out) is emulated
