@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget, QWidgetAction
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
@@ -150,8 +150,8 @@ class TopBar(QToolBar):
         for part in (self._session, self._method, self.groups, self._overlay, space, self._find):
             self.addWidget(part)
         self.edits = EditChip(theme)
-        self._edits_action = self.addWidget(self.edits)
-        self._recompile_action = self.addWidget(self._recompile)
+        for part in (self.edits, self._recompile):
+            self.addWidget(part)
         self._session.activated.connect(
             lambda: self.session_chosen.emit(str(self._session.currentData()))
         )
@@ -183,5 +183,16 @@ class TopBar(QToolBar):
         self._overlay.setEnabled(session is not None)
         self.groups.show_group(state.group)
         self._find.setEnabled(session is not None)
-        self._edits_action.setVisible(self.edits.show_state(state) > 0)
-        self._recompile_action.setVisible(state.history.of_session(state.current) is not None)
+        self._set_visible(self.edits, on=self.edits.show_state(state) > 0)
+        known = state.history.of_session(state.current) is not None
+        self._set_visible(self._recompile, on=known)
+
+    def _set_visible(self, part: QWidget, *, on: bool) -> None:
+        """Show or hide a part; a tool bar does that by the action of the widget.
+
+        The action is looked up each time: one that was kept was called deleted once (the binding's
+        own object for it, while action and widget were there).
+        """
+        for action in self.actions():
+            if isinstance(action, QWidgetAction) and action.defaultWidget() is part:
+                action.setVisible(on)
