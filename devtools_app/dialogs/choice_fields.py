@@ -208,10 +208,13 @@ class ChoiceBox(NarrowComboBox):
         for choice in self._choices:
             self.addItem(choice.text if self._explained else choice.value, choice.value)
             index = self.count() - 1
-            self.setItemData(index, choice.text, Qt.ItemDataRole.ToolTipRole)
+            for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+                self.setItemData(index, choice.text, role)
             self._enable(index, choice.usable)
         if self._actions:
             self.insertSeparator(self.count())
+            role = Qt.ItemDataRole.AccessibleTextRole
+            self.setItemData(self.count() - 1, "separator", role)
             for name in self._actions:
                 self.addItem(name)
         self.setCurrentIndex(-1 if value is None else self.findData(value))

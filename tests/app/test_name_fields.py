@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStyleOptionViewItem
 
-from devtools_app.dialogs.choice_fields import NameField
+from devtools_app.dialogs.choice_fields import ChoiceBox, NameField
 from devtools_app.dialogs.form_files import actions_of
 from devtools_app.dialogs.recipe_fields import RecipeFields
 from devtools_app.viewmodels.field_choices import FieldChoice, Vocabulary, may_be_in_file
@@ -121,3 +121,17 @@ def test_an_action_of_the_list_is_no_value(form, found, qtbot, tmp_path: Path, o
     value = f"{tmp_path / 'own.py'}:only"
     assert found == [(one.path, value)]
     assert field.currentText() == value
+
+
+@pytest.mark.parametrize(("typed", "explained"), [(True, False), (True, True), (False, False)])
+def test_every_entry_of_a_list_has_words_for_a_screen_reader(
+    qtbot, typed: bool, explained: bool
+) -> None:
+    box = ChoiceBox(typed=typed, explained=explained)
+    qtbot.addWidget(box)
+    box.set_choices([FieldChoice("", "none"), FieldChoice("a", "a · what it is")], ["Choose…"])
+    box.showPopup()
+    roles = (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.DisplayRole)
+    for row in range(box.count()):
+        assert any(box.itemData(row, role) for role in roles), row
+    box.hidePopup()
