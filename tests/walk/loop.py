@@ -133,15 +133,29 @@ def _menu_entry(walker: Walker, name: str) -> Item | None:
 
 
 def _edit_by_mouse(walker: Walker) -> None:
-    at = walker.hands.at  # where the box was selected
-    walker.hands.click(*at, RIGHT)
-    time.sleep(0.5)
+    """Look for a delegate once more: the drawing is smaller since the panel of the node came."""
+    left, top, width, height = walker.reader.box(drawing(walker, "Graph"))
+    for down in range(2, 19):
+        for across in (19, 54, 30):
+            at = left + width * across // 100, top + height * down // 20
+            walker.hands.click(*at, RIGHT)
+            time.sleep(0.4)
+            if entry := _edit_in_menu(walker, at):
+                walker.click(entry)
+                return
+            walker.hands.press("Escape")
+    raise WalkError("the menu of the box has no edit that keeps it off its delegate")
+
+
+def _edit_in_menu(walker: Walker, at: tuple[int, int]) -> Item | None:
+    """Return the edit of the menu that was opened, None if it has none."""
     for down in range(1, 40):  # an entry is on the bus once the pointer was on one
         walker.hands.move(at[0] + 40, at[1] + 20 * (down - 20))
         if entry := _menu_entry(walker, _EDIT):
-            walker.click(entry)
-            return
-    raise WalkError("the menu of the box has no edit that keeps it off its delegate")
+            return entry
+        if _menu_entry(walker, "^Show everything"):  # the menu of the ground
+            return None
+    return None
 
 
 def _edit_by_keys(walker: Walker) -> None:
@@ -246,11 +260,12 @@ def _palette_command(words: str) -> Callable[[Walker], None]:
 
 
 def _see_jobs(walker: Walker) -> None:
-    jobs = walker.see("table|tree table|tree|list", "[Jj]obs")
-    words = " ".join(one.name for one in jobs.walk())
-    for job in ("compile", "run"):
-        if job not in words.lower():
-            raise WalkError(f"Jobs does not list the {job}: {words[:400]}")
+    def listed() -> bool:  # the rows come after the table
+        jobs = walker.see("table|tree table|tree|list", "[Jj]obs")
+        words = " ".join(one.name for one in jobs.walk()).lower()
+        return all(job in words for job in ("compile", "run"))
+
+    walker.until(listed, "a compile and a run among the jobs")
 
 
 def _see_guide(walker: Walker) -> None:
