@@ -92,7 +92,7 @@ def _in_turns() -> Iterator[None]:
 
 @cache  # one that fails is reported once
 def _import_in_thread(name: str) -> None:
-    gui_thread()
+    gui_thread()  # of the thread that calls it first, which is this one
 
     def imported() -> None:
         with _in_turns():

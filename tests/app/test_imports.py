@@ -82,17 +82,21 @@ def test_imports_that_were_not_started_leave_it_to_who_needs_a_module() -> None:
     assert Imports().ready("no.such.module")
 
 
+def _nested(folder: Path, kind: str, count: int, seconds: float) -> list[str]:
+    """Return a module that imports others, and those, each of which takes some seconds."""
+    inner = [f"{kind}_inner_{number}" for number in range(count)]
+    for name in inner:
+        (folder / f"{name}.py").write_text(f"import time\ntime.sleep({seconds})\n", "utf-8")
+    names = [f"devtools_app.views.{name}" for name in inner]
+    (folder / f"{kind}_outer.py").write_text("".join(f"import {one}\n" for one in names), "utf-8")
+    return [f"devtools_app.views.{kind}_outer", *names]
+
+
 @pytest.mark.parametrize("later", [True, False])
 def test_a_thread_that_imports_lets_the_gui_thread_finish_before_each_module(
     qtbot: QtBot, folder: Path, *, later: bool
 ) -> None:
-    kind = "later" if later else "queued"
-    inner = [f"{kind}_inner_{number}" for number in range(3)]
-    for name in inner:
-        (folder / f"{name}.py").write_text("import time\ntime.sleep(0.01)\n", "utf-8")
-    lines = "".join(f"import devtools_app.views.{name}\n" for name in inner)
-    (folder / f"{kind}_outer.py").write_text(lines, "utf-8")
-    outer = f"devtools_app.views.{kind}_outer"
+    outer, *inner = _nested(folder, "later" if later else "queued", 3, 0.01)
     imports = Imports()
     if later:
         import_later(outer)
@@ -101,7 +105,7 @@ def test_a_thread_that_imports_lets_the_gui_thread_finish_before_each_module(
     event = time.perf_counter() + 0.05
     while time.perf_counter() < event:  # an event that gives the interpreter away all the time
         time.sleep(0.0005)
-        seen = [name for name in inner if f"devtools_app.views.{name}" in sys.modules]
+        seen = [name for name in inner if name in sys.modules]
     assert len(seen) < len(inner)
     qtbot.waitUntil(lambda: is_imported(outer))
     imports.stop()
@@ -111,13 +115,7 @@ def test_a_thread_that_imports_lets_the_gui_thread_finish_before_each_module(
 def test_a_thread_that_the_gui_thread_waits_for_hurries(
     qtbot: QtBot, folder: Path, *, stopped: bool
 ) -> None:
-    kind = "stopped" if stopped else "wanted"
-    inner = [f"{kind}_inner_{number}" for number in range(60)]
-    for name in inner:
-        (folder / f"{name}.py").write_text("import time\ntime.sleep(0.003)\n", "utf-8")
-    lines = "".join(f"import devtools_app.views.{name}\n" for name in inner)
-    outer = f"devtools_app.views.{kind}_outer"
-    (folder / f"{kind}_outer.py").write_text(lines, "utf-8")
+    outer = _nested(folder, "stopped" if stopped else "wanted", 60, 0.003)[0]
     imports = Imports()
     imports.start([outer])
     began = time.perf_counter()
