@@ -10,6 +10,7 @@ import torch
 from compiler import ExecutorchBackendConfig, MemoryPlanningPass, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from tests.inspector.cli_runs import run, valid
+from tests.inspector.test_sequence_methods import run_of
 
 pytestmark = pytest.mark.slow
 ORDER = ("push", "ask", "push", "push", "ask")
@@ -71,10 +72,7 @@ def test_a_method_that_reads_has_what_another_wrote(
 ) -> None:
     """In the run, in the gap of all calls and in that of its method alone."""
     folder = _folder(tmp_path / "p", shares=shares, names=names, delegates=delegates)
-    out = folder / "run"
-    words = ("--sequence", f"{folder / 'data.py'}:calls", "--debug-level", "intermediate")
-    found = run("run", str(folder), *words, "-o", str(out))
-    assert found.code == 0, found.err
+    out = run_of(folder, "--debug-level", "intermediate")
     modules = {name: Ring(name) for name in ("push", "ask")}
     if shares:
         modules["ask"].rows = modules["push"].rows
