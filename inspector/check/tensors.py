@@ -8,10 +8,11 @@ trained weights, so that files of any size are compared quickly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
+from inspector.join.channels_last import LAST, moves_images
 from inspector.join.facts import Finding, shape_against, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
@@ -40,13 +41,14 @@ def tensors_against(program: ProgramFile, plan: m.ExecutionPlan, record: RecordF
     nodes = _outer_nodes(graph)
     saved = saved_tensors(record, record.roles.edge.get(plan.name) or "")
     agree = 0
+    moved = moves_images(plan, (node.target for node in graph.nodes))
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
         known = [node for handle in handles.get(step, ()) for node in nodes.get(handle, ())]
         if isinstance(args, m.KernelCall):
             operator = stem(base_operator(operator_name(plan, args)))
             same = [node for node in known if stem(base_operator(node.target)) == operator]
-            found = _results(plan, step, same, graph)
+            found = _results(plan, step, _metas(same, graph), moved=moved)
             if len(same) == 1 and not found[1]:
                 numbers = _numbers(_constants(program, plan, step), _recorded(same, graph, saved))
                 found = found[0] + numbers[0], numbers[1]
@@ -68,14 +70,18 @@ def _outer_nodes(graph: Graph) -> dict[int, tuple[GraphNode, ...]]:
     return {handle: tuple(one for one in nodes if id(one) in outer) for handle, nodes in found}
 
 
-def _results(plan: m.ExecutionPlan, step: int, same: list[GraphNode], graph: Graph) -> Finding:
-    metas = _metas(same, graph)
+def _results(
+    plan: m.ExecutionPlan, step: int, metas: Sequence[TensorMeta], *, moved: bool
+) -> Finding:
+    """Compare the results of an instruction, whose images may have moved to channels last."""
+    known = [meta.sizes for meta in metas]
+    known += [tuple(one[dim] for dim in LAST) for one in known if moved and len(one) == len(LAST)]
     agree = 0
     for index in plan_operands(plan)[step].writes:
         tensor = plan.values[index].val
         if not isinstance(tensor, m.Tensor) or not metas:
             continue
-        if all(shape_against(tensor.sizes, meta.sizes, bounded=False) for meta in metas):
+        if all(shape_against(tensor.sizes, sizes, bounded=False) for sizes in known):
             shapes = " or ".join(str(list(meta.sizes)) for meta in metas)
             return 0, f"the program plans {list(tensor.sizes)}, the record has {shapes}"
         agree += 1

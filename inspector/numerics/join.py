@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.join import record_maps
@@ -127,8 +128,11 @@ class _Joining:
             operator = one_spelling(name)
             node = self._node(step, operator)
             self.waiting[self.facts.key(step, operator)] -= 1
+            moved = self.facts.layouts.moved(step)
             if node is not None:
                 self._take(step, *node)
+            elif moved is not None:
+                self._alike(step, moved)
             else:
                 self._forget(step)
         else:
@@ -283,6 +287,7 @@ class _Joining:
                 boundary[0], name, (), handles, boundary[1], same=boundary[0] not in self.joined
             )
         if target is not None:
+            target = replace(target, order=self.facts.layouts.of(output))
             self.joined.add(target.value)
             self.targets[place] = target
             self.known[output.value] = target.value if flow is None else flow

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from inspector.files.session import Session
 from inspector.join import record_maps
+from inspector.join.channels_last import moves_images
 from inspector.join.delegate_owner import ownership
 from inspector.join.operands import delegate_output_counts, plan_operands, writes_in_place
 from inspector.numerics.flat_graph import (
@@ -22,6 +23,7 @@ from inspector.numerics.flat_graph import (
 from inspector.numerics.flow_members import flow_members
 from inspector.numerics.grades import EXACT
 from inspector.numerics.moved import moves_alike
+from inspector.numerics.plan_layouts import PERMUTATIONS, Order, PlanLayouts
 from inspector.numerics.traced import KERNEL, InstructionOutput, instruction_outputs, tensor_of
 from schema.graph import Graph, NodeKind
 from schema.program import instructions
@@ -41,6 +43,7 @@ class JoinTarget:
         handles: their debug handles
         grade: how that is known, one of ``grades``
         same: whether it is that value itself, not a copy or another view of it
+        order: its dimensions as the instruction has them, empty if as recorded
     """
 
     value: Value
@@ -49,6 +52,7 @@ class JoinTarget:
     handles: tuple[int, ...]
     grade: str
     same: bool = True
+    order: Order = ()
 
     @property
     def inferred(self) -> bool:
@@ -96,6 +100,7 @@ class MethodFacts:
         delegated: places of those nodes
         mapped: handles that some instruction has
         views: nodes outside of delegates that only rename, copy or reshape
+        layouts: the order of dimensions of outputs
     """
 
     def __init__(self, session: Session, method: str, graph: Graph) -> None:
@@ -128,6 +133,9 @@ class MethodFacts:
         )
         self._by_name = {"/".join((*node.scope, node.node.name)): node for node in self.flat.nodes}
         self._index()
+        moved = moves_images(self.plan, (node.operator for node in self.flat.nodes))
+        outputs = self.outputs if moved else {}
+        self.layouts = PlanLayouts(self.plan, outputs, self.tensor_reads, self._permutation)
 
     def _index(self) -> None:
         self._unmapped: dict[str, list[FlatNode]] = {}
@@ -161,6 +169,14 @@ class MethodFacts:
         fits = node.node.debug_handle in self.handles.get(step, ())
         outputs = zip(self.outputs.get(step, ()), self.made_by(step, node), strict=False)
         return node if fits and all(self.alike(*pair) for pair in outputs) else None
+
+    def _permutation(self, step: int) -> FlatNode | None:
+        """Return the recorded permutation whose value an instruction has."""
+        node = self._by_name.get(self.origins.nodes.get(step, ""))
+        if self.origins.nodes:
+            return node if node is not None and node.operator in PERMUTATIONS else None
+        nodes = [one for name in PERMUTATIONS for one in self.candidates(step, name)]
+        return nodes[0] if len(nodes) == 1 else None
 
     def covered(self, step: int) -> tuple[str, ...]:
         """Return the names of the nodes of an instruction's handles, in their order."""
@@ -254,7 +270,11 @@ class MethodFacts:
         meta = self.flat.meta.get(value)
         if meta is None or meta.tensor is None:
             return True
-        sizes = meta.tensor.sizes
+        sizes, order = meta.tensor.sizes, self.layouts.of(output)
+        if order:
+            if len(order) != len(sizes):
+                return False
+            sizes = [sizes[dim] for dim in order]
         if meta.tensor.scalar_type != output.code or len(sizes) != len(output.sizes):
             return False
         pairs = zip(sizes, output.sizes, strict=True)

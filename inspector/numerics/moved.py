@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from inspector.numerics.flat_graph import FlatNode
 from schema.program import model as m
+from schema.program import operator_name
 
 # Arguments that say which elements an operator moves, at their places in its schema.
 _MOVED_BY: Mapping[str, tuple[str, ...]] = {
@@ -29,6 +30,41 @@ def moves_alike(plan: m.ExecutionPlan, call: m.KernelCall, node: FlatNode) -> bo
         if found and isinstance(requested, (list, tuple)) and [*cast("Any", requested)] != found:
             return False
     return True
+
+
+def moved_dims(plan: m.ExecutionPlan, call: m.KernelCall, rank: int) -> list[int]:
+    """Return the order of dimensions that a permutation or transposition makes.
+
+    Empty if its arguments are not constant, or do not permute that many dimensions.
+    """
+    if "transpose" in operator_name(plan, call):
+        swapped = [*_integers(plan, call.args, 1), *_integers(plan, call.args, 2)]
+        return _swapped(swapped, rank)
+    return _in_order(_integers(plan, call.args, 1), rank)
+
+
+def recorded_dims(node: FlatNode, rank: int) -> list[int]:
+    """Return the order of dimensions that a recorded permutation or transposition makes."""
+    given = {one.name: one.literal for one in node.node.args}
+    if "transpose" in node.operator:
+        pair = [given.get("dim0"), given.get("dim1")]
+        return _swapped([one for one in pair if isinstance(one, int)], rank)
+    found = given.get("dims")
+    dims: Sequence[Any] = cast("Any", found) if isinstance(found, (list, tuple)) else ()
+    return _in_order([one for one in dims if isinstance(one, int)], rank)
+
+
+def _swapped(pair: Sequence[int], rank: int) -> list[int]:
+    if len(pair) != 2 or not all(-rank <= dim < rank for dim in pair):
+        return []
+    dims = list(range(rank))
+    dims[pair[0]], dims[pair[1]] = dims[pair[1]], dims[pair[0]]
+    return dims
+
+
+def _in_order(found: Sequence[int], rank: int) -> list[int]:
+    dims = [dim % rank for dim in found] if rank else []
+    return dims if sorted(dims) == list(range(rank)) else []
 
 
 def _integers(plan: m.ExecutionPlan, args: Sequence[int], place: int) -> list[int]:

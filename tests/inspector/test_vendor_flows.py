@@ -135,11 +135,51 @@ def test_cadence_computes_what_its_references_do(
     count, error = compared(tmp_path, capsys)
     assert error < 1e-6
     if name == "cadence_m1_int8":
-        assert count == 6  # of 9; the others are inside of a convolution of another layout
+        assert count == 7  # of 9; the others are the convolution and its weight
     taken = report["verdicts"]["forward"].get(NodeOutcome.DELEGATED.value, 0)
     assert (taken > 0) == (network == "m1")  # the attention has plain operators only
     assert "vendor passes" in [one["stage"] for one in report["stages"]]
     assert (tmp_path / "out" / "model.etrecord").is_file()
+
+
+_IMAGES = """
+import torch
+from torch import nn
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x))
+        turned = y.permute(0, 2, 3, 1)
+        y = torch.cat([y + torch.relu(self.second(y)), y], 1)[:, :8]
+        y = nn.functional.max_pool2d(y, 2, 2)
+        return self.head(torch.tanh(y).mean((2, 3))), torch.sigmoid(turned)
+
+
+def build():
+    return Images().eval(), (torch.randn({shape}),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shape", ["1, 3, 8, 8", "2, 3, 6, 10"], ids=["square", "oblong"])
+def test_images_that_the_passes_move_to_channels_last_are_compared_in_their_order(
+    shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.py").write_text(_IMAGES.replace("{shape}", shape))
+    options = ("--partitioner", "cadence", "--quantize", "cadence")
+    compiled(tmp_path, f"{tmp_path / 'net.py'}:build", *options)
+    count, error = compared(tmp_path, capsys)
+    assert error == 0
+    assert count >= 14
 
 
 @pytest.mark.slow

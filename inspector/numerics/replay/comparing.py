@@ -240,6 +240,8 @@ class GapComparison:
         if isinstance(found, str):
             self._why[each.key] = found
             return UNKNOWN, True
+        if order := each.target.order:
+            found = found.permute([order.index(dim) for dim in range(len(order))])
         if each.scale is not None and not found.is_floating_point():
             found = (found.float() - each.scale[1]) * each.scale[0]
         sides = [_element(side, each.index) for side in pair]
