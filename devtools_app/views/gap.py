@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -65,6 +66,7 @@ _NO_TENSORS = Need(
     "files are kept separately, because logging distorts the times.",
     "etscope run model.pte -o run --debug-level intermediate",
 )
+_NO_BUFFER = "The debug buffer is missing"
 _REFERENCES = [
     ("edge graph", EDGE),
     ("exported graph", EXPORTED),
@@ -292,7 +294,7 @@ class GapPane(PanelActions, Pane):
             session = self.state.session
             missing = needs(session) if session is not None else NO_SESSION
             self._begin.setVisible(missing is None)
-            self._log.setVisible(missing is _NO_TENSORS)
+            self._log.setVisible(missing is not None and missing.command == _NO_TENSORS.command)
             self.show_need(missing or _ready(session))
         elif found.running:
             self._begin.hide()
@@ -452,7 +454,10 @@ def needs(session: Session) -> Need | None:
     """Return the missing requirements of a comparison."""
     if (missing := _without_program(session)) is not None:
         return missing
-    return None if session.dumps and session.debug_buffer is not None else _NO_TENSORS
+    if session.dumps and session.debug_buffer is not None:
+        return None
+    unread = "\n".join(session.missing_buffers)
+    return replace(_NO_TENSORS, title=_NO_BUFFER, text=unread) if unread else _NO_TENSORS
 
 
 def _ready(session: Session | None) -> Need:

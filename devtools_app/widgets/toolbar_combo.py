@@ -20,16 +20,23 @@ class ToolbarCombo(ComboBox):
         super().__init__()
         self._theme = theme
         self._label = label
+        self._opened = False
         self.setAccessibleName(name)
         self.setToolTip(name)
         self.currentTextChanged.connect(lambda _text: self.updateGeometry())
         theme.changed.connect(self.updateGeometry)
 
     def show_choices(self, choices: list[tuple[str, str]], current: str) -> None:
-        """Show (text, key) pairs and select one key; no signal is emitted."""
+        """Show (text, key) pairs and select one key; no signal is emitted.
+
+        A list that is open is opened again if the pairs are others: it keeps the height it had.
+        """
         blocked = self.blockSignals(True)
         now = [(self.itemText(n), str(self.itemData(n))) for n in range(self.count())]
+        reopens = now != choices and self._opened and self.view().isVisible()
         if now != choices:
+            if reopens:
+                self.hidePopup()
             self.clear()
             for text, key in choices:
                 self.addItem(text, key)
@@ -38,6 +45,13 @@ class ToolbarCombo(ComboBox):
         self.setEnabled(len(choices) > 0)
         self.updateGeometry()
         self.update()
+        if reopens and choices:
+            self.showPopup()
+
+    @override
+    def showPopup(self) -> None:
+        self._opened = True  # asking Qt for the list of a box would make it
+        super().showPopup()
 
     @override
     def sizeHint(self) -> QSize:

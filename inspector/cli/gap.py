@@ -95,14 +95,14 @@ def run(options: Namespace) -> Answer:
     )
     if again:
         return gap_answer(_run_again(session, job, options), options)
-    return gap_answer(_with_emulated(session, gap_of(job, options)), options)
+    return gap_answer(_noted(session, gap_of(job, options)), options)
 
 
-def _with_emulated(session: Session, report: GapReport) -> GapReport:
-    """Return a comparison with the note that the recorded graph was compared with itself."""
+def _noted(session: Session, report: GapReport) -> GapReport:
+    """Return a comparison that notes missing values and graphs compared with themselves."""
     times = [time for time in analyse_profile(session).methods if time.emulated]
     notes = dict.fromkeys(f"{time.title}: {time.origin_words}" for time in times)
-    return replace(report, notes=(*notes, *report.notes))
+    return replace(report, notes=(*session.missing_buffers, *notes, *report.notes))
 
 
 def _run_again(session: Session, job: GapJob, options: Namespace) -> GapReport:

@@ -16,6 +16,7 @@ from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import EXPORTED, LoadedFile, Session, SessionOptions
+from inspector.files.trace_buffers import BUFFER_SUFFIX
 from inspector.files.written_folders import POINT, POINTS, WrittenFolder, runs_below
 from schema import etdump
 from schema.errors import FormatError, Issue, Severity
@@ -32,7 +33,6 @@ PROGRAMS = ("pte", "bpte", "etrecord")  # what a session is of
 _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
-_SUFFIX = ".debug"
 _MOST_FOLDERS, _NAMED = 100, 3  # looked into where a folder has no files itself, and named
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
@@ -305,7 +305,7 @@ def logged_nothing(path: str) -> bool:
     Other runtimes leave an empty file, `etscope run` writes none.
     """
     file = Path(path)
-    if file.suffix != _SUFFIX:
+    if file.suffix != BUFFER_SUFFIX:
         return False
     if not file.exists():
         return file.name in _BUFFERS and file.with_name(_BUFFERS[file.name]).is_file()

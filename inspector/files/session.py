@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from inspector.files.node_data import NodeData, NodeDataFile
 from inspector.files.run_report import report_issue
-from inspector.files.trace_buffers import buffer_of
+from inspector.files.trace_buffers import buffer_of, expected_buffer
 from inspector.files.trace_roles import (
     REPEATED,
     in_order,
@@ -150,6 +150,18 @@ class Session:
         """Return the debug buffer with the values of a trace, None where it is not known."""
         logged = tuple(filter(logs_values, self.dumps)) or self.dumps
         return buffer_of(dump, logged, self._all(DebugBuffer))
+
+    @property
+    def missing_buffers(self) -> tuple[str, ...]:
+        """Return a sentence for each trace whose logged values are in a file that is not open."""
+        if self.debug_buffer is not None:
+            return ()
+        return tuple(
+            f"The values that {PurePath(dump.file).name} logged are in its debug buffer, which is"
+            f" not open; expected: {expected_buffer(dump)}"
+            for dump in self.value_dumps
+            if logs_values(dump)
+        )
 
     def role_of(self, dump: ETDump) -> str:
         """Return the role of a trace: times, values or neither, in words."""

@@ -8,6 +8,8 @@ from pathlib import Path, PurePath
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
 
+BUFFER_SUFFIX = ".debug"
+
 
 def buffer_of(
     dump: ETDump, dumps: Sequence[ETDump], buffers: Sequence[DebugBuffer]
@@ -32,6 +34,11 @@ def buffer_of(
         return own[0]
     named = [one for one in own if PurePath(one.file).stem == PurePath(dump.file).stem]
     return named[0] if len(named) == 1 else None
+
+
+def expected_buffer(dump: ETDump) -> str:
+    """Return the path at which a run writes the debug buffer of a trace."""
+    return str(Path(dump.file).with_suffix(BUFFER_SUFFIX))
 
 
 def _folder(one: ETDump | DebugBuffer) -> Path:

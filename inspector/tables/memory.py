@@ -107,6 +107,9 @@ def _table(
             text_column("producer", [_maker(value, labels) for value in values]), key="made_by"
         ),
         *more,
+        number_column(
+            "instruction", [value.made_by for value in values], Quantity.COUNT, missing=""
+        ),
         text_column("type", [_type(value) for value in values], mono=True),
         number_column("address", [value.offset for value in values], Quantity.ADDRESS),
         number_column("first", [_step(value.first) for value in values], Quantity.COUNT),
@@ -131,7 +134,7 @@ def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
     built = value.made_by
     if built is None or built >= len(labels):
         return f"not written: {value.role}"
-    return f"{labels[built]} (instruction {built})"
+    return labels[built]
 
 
 def _labels(session: Session, method: str) -> list[str]:

@@ -37,9 +37,9 @@ from inspector.tables.table import (
     Total,
     badge_column,
     bounded_share,
+    bounds_in,
     number_column,
     share_column,
-    share_of_ticks,
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
@@ -274,7 +274,7 @@ def _tree(
         columns.append(replace(time, least=ticks))
         shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
         share = share_column("share of method", shares, missing="")
-        columns.append(bounded_share(share, share_of_ticks(ticks, values, shares)))
+        columns.append(bounded_share(share, bounds_in(times.method_ns, ticks)))
     nbytes = [row.nbytes for row in rows]
     columns += [
         number_column("bytes", nbytes, Quantity.SIZE, unit=unit, missing="", total=Total.SUM),

@@ -18,9 +18,9 @@ from inspector.tables.table import (
     Table,
     Total,
     bounded_share,
+    bounds_in,
     number_column,
     share_column,
-    share_of_ticks,
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
@@ -182,7 +182,7 @@ def _tree(
         text_column("file and line", names, mono=True, total=Total.NONE),
         replace(number_column("time", ns, Quantity.TIME, unit=unit), least=least),
         number_column("nodes", np.array(nodes, np.int64), Quantity.COUNT),
-        bounded_share(share_column("share of method", shares), share_of_ticks(least, ns, shares)),
+        bounded_share(share_column("share of method", shares), bounds_in(whole, least)),
         text_column("code", code, mono=True, total=Total.NONE, width=48),
     )
     rows = Table(columns, len(names), keys, None, "lines")

@@ -415,6 +415,16 @@ def share_of_ticks(ticks_ns: Floats, times_ns: Floats, shares: Floats) -> Floats
     return ticks_ns * (shares[known[0]] / times_ns[known[0]])
 
 
+def bounds_in(whole_ns: float, bounds_ns: Floats) -> Floats:
+    """Return the shares of bounds in a known whole, also where all times below it are 0.
+
+    Args:
+        whole_ns: what the shares are of, in ns; NaN or 0 if unknown
+        bounds_ns: in ns
+    """
+    return bounds_ns / whole_ns if whole_ns > 0 else np.zeros(len(bounds_ns))
+
+
 def full_bar(values: Values) -> float:
     """Return the share that fills a bar: the largest one, at most all of it."""
     return min(magnitude(values), 1.0) or 1.0

@@ -29,9 +29,9 @@ from inspector.tables.table import (
     Table,
     Total,
     bounded_share,
+    bounds_in,
     number_column,
     share_column,
-    share_of_ticks,
     text_column,
 )
 from inspector.units import Quantity, choose_unit, format_quantity, format_share
@@ -116,7 +116,7 @@ def range_table(
     unit = choose_unit(sums.quantity, float(np.nanmax(cells.inside, initial=0.0)), units.time)
 
     ticks = cells.of_part("tick_ns")
-    least = share_of_ticks(ticks, cells.inside, shares)
+    least = bounds_in(base, ticks)
 
     def time(title: str, values: NDArray[Any], missing: str = "—") -> Column:
         column = number_column(

@@ -188,6 +188,9 @@ def test_missing_values_are_one_click_that_runs_and_compares(
     found = pane(window, qtbot, tmp_path)
     qtbot.waitUntil(found._log.isVisible, timeout=20_000)
     assert not found._begin.isVisible()
+    need = needs(window.store.state.session)
+    assert need is not None
+    assert str(tmp_path / "run.debug") in need.text
     found._log.click()
     ((job, target),) = asked
     assert (job.debug_level, job.program) == ("intermediate", str(tmp_path / "model.pte"))

@@ -514,6 +514,29 @@ def test_toolbar_combo_shows_and_tells(qtbot, theme):
     assert not combo.grab().isNull()
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support")  # lists without a screen
+@pytest.mark.parametrize(("before", "after"), [(2, 5), (5, 2), (1, 9)])
+def test_an_open_list_shows_the_choices_that_came_meanwhile(qtbot, theme, before, after):
+    def choices(count: int) -> list[tuple[str, str]]:
+        return [(f"choice {number}", str(number)) for number in range(count)]
+
+    combo = ToolbarCombo(theme, "table", "Table")
+    qtbot.addWidget(combo)
+    combo.show_choices(choices(before), "0")
+    combo.show()
+    combo.showPopup()
+    combo.show_choices(choices(after), "0")
+    qtbot.waitUntil(combo.view().isVisible)
+    qtbot.wait(50)
+    rows, room = combo.view(), combo.view().viewport()
+    boxes = [rows.visualRect(combo.model().index(row, 0)) for row in range(after)]
+    assert all(box.top() >= 0 and box.bottom() <= room.height() + 1 for box in boxes)
+    assert room.height() <= (after + 1) * boxes[0].height()
+    combo.hidePopup()
+    combo.show_choices(choices(before), "0")
+    assert not combo.view().isVisible()
+
+
 def test_badge_without_text_is_not_there(qtbot, theme):
     badge = Badge(theme, "exact", "good", "matched by instruction")
     qtbot.addWidget(badge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,22 @@ def test_gap_of_one_file_says_what_is_missing(name: str) -> None:
             data = valid(answer, "gap")["data"]
             assert data["rows"] == []
             assert data["notes"][0].startswith("gap needs")
+
+
+@pytest.mark.parametrize(
+    ("trace", "buffer"), [("run.etdp", "run.debug"), ("logged.etdump", "logged.debug")]
+)
+def test_gap_names_the_debug_buffer_that_is_missing(
+    trace: str, buffer: str, tmp_path: Path
+) -> None:
+    shutil.copy(GPT / "run.etdp", tmp_path / trace)
+    files = (GPT / "model.pte", GPT / "model.etrecord", tmp_path / trace)
+    words = f"expected: {tmp_path / buffer}"
+    notes = valid(run("gap", *files, "--format", "json"), "gap")["data"]["notes"]
+    assert [words in note for note in notes].count(True) == 1
+    shutil.copy(GPT / "run.debug", tmp_path / buffer)
+    notes = valid(run("gap", *files, tmp_path / buffer, "--format", "json"), "gap")["data"]["notes"]
+    assert not any(words in note for note in notes)
 
 
 def test_gap_without_a_record_gives_every_output_that_reason(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 import torch
 
@@ -18,9 +20,13 @@ import inspector.tables
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph
 from inspector.jobs.bisect_trials import BisectState, CandidateNode, Trial
 from inspector.jobs.run_folder import kept_method, run_folder
 from inspector.profile.methods import analyse_profile
+from inspector.profile.node_times import NodeTimes, node_times
+from inspector.tables import source_lines
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
 from inspector.tables.registry import TABLES, TableEntry, TableSubject, build
@@ -58,6 +64,26 @@ def test_share_of_a_time_that_is_only_bounded_is_bounded(name: str) -> None:
     bounded = [share for time, share in cells if time.startswith("<")]
     assert len(bounded) > 3
     assert all(share.startswith("<") for share in bounded), cells
+
+
+def test_shares_of_lines_are_bounded_where_every_time_is_below_a_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def below(session: Session, method: str, graph: ModelGraph) -> NodeTimes | None:
+        found = node_times(session, method, graph)
+        assert found is not None
+        none, tick = np.zeros(len(found.node_ns)), np.full(len(found.node_ns), 1000.0)
+        return replace(found, node_ns=none, tick_ns=tick, method_ns=20_000.0)
+
+    monkeypatch.setattr(source_lines, "node_times", below)
+    made = build("source", sample("runs/convnet_xnnpack"), "forward")
+    assert isinstance(made, Tree)
+    by_title = {column.title: column for column in made.rows.columns}
+    times, shares = by_title["time"], by_title["share of method"]
+    cells = [(times.cell(row), shares.cell(row)) for row in range(made.rows.length)]
+    assert len(cells) > 3
+    assert all(time.startswith("<") and share.startswith("<") for time, share in cells), cells
+    assert ("< 1 µs", "< 5 %") in cells
 
 
 def test_no_golden_text_is_left_over() -> None:
@@ -152,7 +178,7 @@ def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
     out = run("table", "memory", FOLDER, "--format", "csv", "--columns", "value,size,made_by").out
     rows = list(csv.reader(io.StringIO(out)))
     assert rows[0] == ["value", "size (B)", "producer"]
-    assert rows[1] == ["aten_relu_default", "16384", "XNNPACK 0 (instruction 0)"]
+    assert rows[1] == ["aten_relu_default", "16384", "XNNPACK 0"]
     assert run("table", "memory", FOLDER, "--format", "tsv").out.splitlines()[0].count("\t") > 8
 
 
