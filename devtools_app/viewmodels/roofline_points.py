@@ -17,6 +17,7 @@ from inspector.roofline.rows import Limits, Roofline, RooflineRow, rate_text
 from inspector.tables.roofline import roofline_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
+from inspector.trace.group_keys import pack
 from inspector.units import Quantity, format_quantity, format_share, format_time
 from schema.backends import short_backend
 from schema.objects.plural import plural
@@ -114,7 +115,7 @@ class RooflineScene:
         ceilings: the limits, none without a calibration
         across: range of x
         up: range of y
-        without_flops: operators with a time that compute nothing
+        unplaced: how many operators have no place in the plane, by reason
         places: x, y and diameter of the points
         rows: of the table of the points
         backends: of the points, in the order of their first one
@@ -129,7 +130,7 @@ class RooflineScene:
     ceilings: tuple[CeilingLine, ...]
     across: tuple[float, float]
     up: tuple[float, float]
-    without_flops: int
+    unplaced: tuple[str, ...]
     places: NDArray[np.float64]
     rows: NDArray[np.int64]
     backends: tuple[str, ...]
@@ -147,23 +148,9 @@ class RooflineScene:
             for one in self.backends
         ]
         area = LegendEntry("area: share of the time", Swatch.NOTE)
-        absent = [LegendEntry(text, Swatch.NOTE) for text in self._unplaced()]
+        absent = [LegendEntry(text, Swatch.NOTE) for text in self.unplaced]
         heading = [LegendEntry("In the table only", Swatch.HEADING)] if absent else []
         return (*owners, area, *heading, *absent)
-
-    def _unplaced(self) -> list[str]:
-        """Return how many operators have no place in the plane, by reason."""
-        rows = self.roofline.rows
-        coarse = sum(row.is_coarse and bool(row.work.flops) for row in rows)
-        sized = sum(row.has_other_sizes and bool(row.work.flops) for row in rows)
-        unknown = sum(row.work.flops is None for row in rows)
-        counted = (
-            (self.without_flops, "that compute nothing"),
-            (coarse, "too short for their clock"),
-            (sized, "of sizes that the runs may not have had"),
-            (unknown, "of unknown work"),
-        )
-        return [f"{count:,} {reason}" for count, reason in counted if count]
 
     @property
     def words(self) -> str:
@@ -190,11 +177,25 @@ def roofline_scene(found: Roofline, units: Units) -> RooflineScene:
     ceilings = _ceilings(found.limits, dtypes, across)
     up = _range([one.y for one in made], [max(one.y) for one in ceilings])
     table = roofline_table(found.rows, found.method.label, units)
-    idle = sum(row.work.flops == 0 and row.time_ns is not None for row in found.rows)
     places, rows, backends, owners = point_columns(made)
     points = RooflinePoints(found.rows, rows, places)
     columns = (places, rows, backends, owners)
-    return RooflineScene(found, table, points, ceilings, across, up, idle, *columns)
+    unplaced = _unplaced(found.rows)
+    return RooflineScene(found, table, points, ceilings, across, up, unplaced, *columns)
+
+
+def _unplaced(rows: Sequence[RooflineRow]) -> tuple[str, ...]:
+    idle = sum(row.work.flops == 0 and row.time_ns is not None for row in rows)
+    coarse = sum(row.is_coarse and bool(row.work.flops) for row in rows)
+    sized = sum(row.has_other_sizes and bool(row.work.flops) for row in rows)
+    unknown = sum(row.work.flops is None for row in rows)
+    counted = (
+        (idle, "that compute nothing"),
+        (coarse, "too short for their clock"),
+        (sized, "of sizes that the runs may not have had"),
+        (unknown, "of unknown work"),
+    )
+    return tuple(f"{count:,} {reason}" for count, reason in counted if count)
 
 
 def point_columns(
@@ -222,13 +223,7 @@ def seen_points(
     """
     at = np.floor(scene.places[:, :2] / np.maximum(cells, 1e-12)).astype(np.int64)
     size = np.rint(scene.places[:, 2]).astype(np.int64)
-    columns = (at[:, 1], at[:, 0], size, scene.owners)
-    order = np.lexsort(columns)
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = False
-    for column in columns:
-        fresh[1:] |= np.diff(column[order]) != 0
-    first = order[fresh]
+    first = np.unique(pack(at[:, 0], at[:, 1], size, scene.owners), return_index=True)[1]
     for one, backend in enumerate(scene.backends):
         own = first[scene.owners[first] == one]
         for diameter in np.unique(size[own])[::-1].tolist():

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPalette,
     QResizeEvent,
+    QShowEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidget
@@ -62,6 +63,7 @@ class Plot(QWidget):
         self.theme = theme
         self._chart: Chart | None = None
         self._moved = False
+        self._stale = False  # changed while it was not seen
         self._press: QPointF | None = None
         self._dragged = False
         self._hint = QSize(400, 240)
@@ -69,6 +71,8 @@ class Plot(QWidget):
         self._layout = QVBoxLayout(self)
         self._wait = QTimer(self, singleShot=True, interval=_RETRY)
         self._wait.timeout.connect(self.redraw)
+        self._resized = QTimer(self, singleShot=True, interval=0)  # often, as panels slide in
+        self._resized.timeout.connect(self.redraw)
         set_accessible_role(self, QAccessible.Role.Chart)
         self.setMouseTracking(True)
         self.setAutoFillBackground(True)
@@ -146,8 +150,8 @@ class Plot(QWidget):
 
     @property
     def waiting(self) -> bool:
-        """Return whether drawing waits for the import of pyqtgraph."""
-        return self._wait.isActive()
+        """Return whether drawing waits, for the import of pyqtgraph or for other events."""
+        return self._wait.isActive() or self._resized.isActive()
 
     def set_hint(self, width: int, height: int) -> None:
         """Set the preferred size."""
@@ -174,13 +178,20 @@ class Plot(QWidget):
         announce(self, self.hover_text(number).replace("\n", ", "))
 
     def redraw(self, *, whole: bool = False) -> None:
-        """Redraw after changes of data, size or colours.
+        """Redraw after changes of data, size or colours; once it is seen, if it is hidden.
 
         Args:
             whole: reset the zoom
         """
-        empty = self.is_empty()
         self._moved = self._moved and not whole
+        self._stale = not self.isVisible()
+        if not self._stale:
+            self._draw()
+
+    def _draw(self) -> None:
+        self._stale = False
+        self._resized.stop()
+        empty = self.is_empty()
         self.message.setVisible(empty)
         for label in (self.title, self.note):
             label.setVisible(not empty and bool(label.text()))
@@ -216,7 +227,16 @@ class Plot(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._layout.activate()
-        self.redraw()
+        if not self._stale:
+            self._resized.start()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._stale and self._chart is None:
+            self._resized.start()  # a surface takes 15 ms, in an event of its own
+        elif self._stale:
+            self._draw()
 
     def pixel_of(self, x: float, y: float) -> QPointF:
         """Return the position of a point in pixels; requires a chart."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, Qt, Signal
 from typing_extensions import override
 
@@ -43,6 +44,8 @@ class RooflinePlot(Plot):
     def __init__(self, theme: Theme) -> None:
         self._scene: RooflineScene | None = None
         self._current: frozenset[int] = frozenset()
+        self._cells = 0.0, 0.0  # that the seen points are of
+        self._seen: list[tuple[str, float, NDArray[np.int64]]] = []
         super().__init__(theme, "Roofline")
         self.set_hint(640, 420)
         self.setMinimumSize(280, 120)
@@ -51,7 +54,7 @@ class RooflinePlot(Plot):
 
     def show_scene(self, scene: RooflineScene | None) -> None:
         """Replace the operators, or show the empty message."""
-        self._scene = scene
+        self._scene, self._cells = scene, (0.0, 0.0)
         if self.is_empty():
             self.show_message(_EMPTY)
             return
@@ -135,7 +138,9 @@ class RooflinePlot(Plot):
         (left, right), (low, high) = chart.ranges
         cell = (right - left) * _CELL / max(self.width(), 1)
         cells = cell, (high - low) * _CELL / max(self.height(), 1)
-        for backend, diameter, seen in seen_points(scene, cells):
+        if cells != self._cells:
+            self._cells, self._seen = cells, list(seen_points(scene, cells))
+        for backend, diameter, seen in self._seen:
             x, y, _ = scene.places[seen].T
             chart.dots(x, y, diameter, palette.backend(backend), ring=palette.raised)
         marked = np.flatnonzero(np.isin(scene.rows, list(self._current)))

@@ -293,6 +293,7 @@ def test_plots_draw_in_every_state(qtbot, theme) -> None:
     for widget in (growth_plot, difference):
         qtbot.addWidget(widget)
         widget.resize(400, 240)
+        widget.show()
     blank = [_picture(growth_plot), _picture(difference)]
     growth_plot.show_errors(np.array([1.0, np.nan, 3.0]), np.array([1.0, np.nan, 2.0]), {2})
     growth_plot.show_current(2)

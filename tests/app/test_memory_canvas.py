@@ -15,11 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.canvas_data import MemoryData
+from devtools_app.widgets import memory_canvas_paint
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.memory_canvas_paint import (
     BOTTOM,
     LEFT,
+    RIGHT,
     TOP,
     MemoryDrawing,
     screen_boxes,
@@ -288,3 +290,45 @@ def test_blocks_keep_the_number_of_their_name_and_their_bytes(
     else:
         assert lines[0].startswith("convolution_")
         assert lines[0].endswith("…_12 · 256 KiB")
+
+
+@pytest.mark.parametrize("steps", [3_000, 20_000])
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_values_thinner_than_a_pixel_fill_their_pixels_once(
+    canvas: MemoryCanvas, monkeypatch, steps: int, places: int
+) -> None:
+    at = np.arange(steps)
+    data = replace(
+        plan(),
+        names=tuple(f"v{one}" for one in range(steps)),
+        first=at,
+        last=at,
+        offset=at % places * 64 * KIB,
+        nbytes=np.full(steps, 64 * KIB),
+        colour=np.zeros(steps, np.int64),
+        strong=np.ones(steps, np.bool_),
+        steps=steps,
+        planned_bytes=64 * KIB * places,
+        peak_step=None,
+        lower_bound_bytes=None,
+    )
+    drawn: list[int] = []
+    paint = memory_canvas_paint.draw_rects
+    monkeypatch.setattr(
+        memory_canvas_paint,
+        "draw_rects",
+        lambda painter, rects: (drawn.append(len(rects)), paint(painter, rects)),
+    )
+    canvas.set_data(data)
+    image = canvas.render_to_image(1.0)
+    wide = int(canvas.width() - LEFT - RIGHT)
+    assert sum(drawn) <= places * (wide + 1)
+    for place in range(places):
+        box = screen_boxes(data, canvas.camera, canvas.size())[place]
+        y = round(float(box[1] + box[3] / 2))
+        row = {image.pixelColor(round(LEFT) + x, y).name() for x in range(2, wide - 2)}
+        assert len(row) == 1, f"a gap at place {place}"
+    canvas.set_selected(5)
+    drawn.clear()
+    canvas.render_to_image(1.0)
+    assert sum(drawn) <= places * (wide + 1)

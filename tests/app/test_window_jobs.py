@@ -161,6 +161,7 @@ def test_plots_of_the_gap_leave_room_for_their_words(qtbot, theme) -> None:
     plot = GrowthPlot(theme, 1e-12)
     qtbot.addWidget(plot)
     plot.resize(400, plot.minimumHeight())
+    plot.show()
     without = plot.grab().toImage()
     plot.show_errors(np.array([1.0, 4.0]), np.array([1.0, 2.0]), frozenset({1}))
     with_words = plot.grab().toImage()
@@ -170,6 +171,7 @@ def test_plots_of_the_gap_leave_room_for_their_words(qtbot, theme) -> None:
     look = DifferencePlot(theme)
     qtbot.addWidget(look)
     look.resize(look.minimumSize())
+    look.show()
     look.show_differences(np.array([1, 2, 1]), 0.5, np.zeros((2, 2)))
     assert not look.grab().isNull()
 

@@ -1,0 +1,68 @@
+"""Plots draw what is seen, once for all that changed."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from devtools_app.widgets.plot import Plot
+
+pytestmark = pytest.mark.gui
+
+
+class _Counting(Plot):
+    drawn = 0
+
+    def is_empty(self) -> bool:
+        return False
+
+    def draw(self, chart) -> None:
+        self.drawn += 1
+        chart.show_range((0.0, 1.0), (0.0, 1.0))
+
+
+@pytest.fixture
+def plot(qtbot, theme) -> _Counting:
+    page = QWidget()
+    qtbot.addWidget(page)
+    found = _Counting(theme, "plot")
+    QVBoxLayout(page).addWidget(found)
+    page.resize(400, 300)
+    found.page = page  # which is destroyed with its last reference
+    return found
+
+
+@pytest.mark.parametrize("changes", [1, 5])
+def test_hidden_plot_is_drawn_when_it_is_shown(qtbot, plot, changes: int) -> None:
+    for _ in range(changes):
+        plot.redraw(whole=True)
+    assert not plot.drawn
+    plot.window().show()
+    qtbot.waitUntil(lambda: plot.drawn > 0 and not plot.waiting)
+    plot.window().hide()
+    drawn = plot.drawn
+    for _ in range(changes):
+        plot.redraw()
+    assert plot.drawn == drawn
+    plot.window().show()
+    assert plot.drawn == drawn + 1
+
+
+def test_plot_that_is_resized_often_is_drawn_once(qtbot, plot) -> None:
+    plot.window().show()
+    qtbot.waitUntil(lambda: plot.drawn > 0 and not plot.waiting)
+    drawn = plot.drawn
+    for width in (500, 450, 430, 420):
+        plot.resize(width, 280)
+    assert plot.waiting
+    assert plot.drawn == drawn
+    qtbot.waitUntil(lambda: not plot.waiting)
+    assert plot.drawn == drawn + 1
+
+
+def test_plot_that_is_seen_is_drawn_at_once(qtbot, plot) -> None:
+    plot.window().show()
+    qtbot.waitUntil(lambda: plot.drawn > 0 and not plot.waiting)
+    drawn = plot.drawn
+    plot.redraw()
+    assert plot.drawn == drawn + 1
