@@ -76,6 +76,8 @@ class Backend:
             leave their files there
         estimates: a function from a payload and the files that the vendor's tools left to what they
             estimate of it
+        executed: a function from the files that the vendor's tools left and the compile specs to
+            the payload that runs here in place of one that only the hardware runs
         tables: with which the names of its tables of estimates began in former releases
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
@@ -114,6 +116,7 @@ class Backend:
     executor: str = ""
     keeper: str = ""
     estimates: str = ""
+    executed: str = ""
     tables: str = ""
     has_engines: bool = False
     steps: bool = False
@@ -238,6 +241,7 @@ _ENTRIES = (  # marks are looked up in this order
         executor="runtime.backends.ethosu:EthosUBackend",
         keeper=f"{_C}ethosu:leaving_files",
         estimates=f"{_P}ethosu.estimates:read_estimates",
+        executed=f"{_P}ethosu.executed:executed_graph",
         tables="vela",
         steps=True,
         logs_kernel_layout=True,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from threading import RLock
 
+from inspector.files.session import Session
 from schema import payloads
+from schema.backends import backend_of, resolve
 from schema.errors import FormatError, Issue, Severity
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
@@ -33,6 +35,46 @@ def delegate_payload(
             found = delegate, _decode(program, plan, index, external)
             decoded.payloads[id(delegate)] = found
         return found[1]
+
+
+def executed_payload(session: Session, method: str, index: int) -> Payload:
+    """Return what runs here of a delegate: its payload, or what the record has in its place.
+
+    Of a command stream that is the graph that it was compiled from, if the record has kept it.
+
+    Args:
+        session: with the program
+        method: name
+        index: position in the method's delegates
+
+    Raises: IndexError if the method has no such delegate
+    """
+    program = session.program
+    assert program is not None
+    plan = program.plan(method)
+    payload = delegate_payload(program, plan, index, tuple(session.external))
+    return _kept_graphs(session, method).get(index, payload)
+
+
+@identity_cache
+def _kept_graphs(session: Session, method: str) -> dict[int, Payload]:
+    program, record = session.program, session.record
+    found: dict[int, Payload] = {}
+    if program is None or record is None:
+        return found
+    for index, delegate in enumerate(program.plan(method).delegates):
+        reader = backend_of(delegate.id).executed
+        if not reader:
+            continue
+        specs = tuple((spec.key, bytes(spec.value)) for spec in delegate.compile_specs)
+        try:
+            kept = record.kept(program.delegate_data(delegate))
+        except FormatError:  # is an issue of the files
+            continue
+        made: Payload | None = resolve(reader)(kept, specs)
+        if made is not None and made.graph is not None:
+            found[index] = made
+    return found
 
 
 class _Decoded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from inspector.files.payloads import delegate_payload
+from inspector.files.payloads import delegate_payload, executed_payload
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
 from schema.graph import Graph, GraphNode, GraphValue, QuantizationParameters
@@ -83,7 +83,20 @@ def inside_delegate(session: Session, method: str, delegate: int) -> Inside:
     plan = program.plan(method)
     if not 0 <= delegate < len(plan.delegates):
         return Inside((), {}, {})
-    payload = delegate_payload(program, plan, delegate, tuple(session.external))
+    return _inside(delegate_payload(program, plan, delegate, tuple(session.external)), delegate)
+
+
+@identity_cache
+def executed_inside(session: Session, method: str, delegate: int) -> Inside:
+    """Return the nodes of what runs here of a delegate, by whose names a run logs values."""
+    if session.program is None or method not in session.methods:
+        return Inside((), {}, {})
+    if not 0 <= delegate < len(session.program.plan(method).delegates):
+        return Inside((), {}, {})
+    return _inside(executed_payload(session, method, delegate), delegate)
+
+
+def _inside(payload: Payload, delegate: int) -> Inside:
     nodes = tuple(_nodes(payload, delegate))
     by_handle: dict[int, list[InsideNode]] = {}
     for one in nodes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from inspector.files.session import Session
-from inspector.graph.delegate_inside import InsideNode, inside_delegate
+from inspector.graph.delegate_inside import InsideNode, executed_inside
 from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.join.lowered_kinds import becomes
@@ -39,6 +39,7 @@ SHARED = (
     "several operators of this delegate share its debug handle, and no event is known to be its"
 )
 HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded node is that"
+IN_INTEGERS = "the backend computes in integers here: real values between them are not in the trace"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
 # Operators whose result has the same values, shape and dtype as their operand.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
@@ -107,8 +108,10 @@ def inside_outputs(
             join.graph, nodes, matched, shared, events, suffixes.get(step, ())
         )
         own = _with_fused(join.graph, nodes, matched, events, shared)
-        why = dict.fromkeys([node.node.name for node in nodes], NOT_KNOWN) if own else {}
-        why |= dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
+        by_name = {node.node.name: node for node in nodes}
+        why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
+        why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}
+        why |= _absorbed(nodes, origins.get(step, {}))
         found += [
             replace(
                 _inside(step, place, node, own, outputs, why.get(node.node.name, "")),
@@ -118,6 +121,14 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent]) -> str:
+    """Return why none of the events with the handle of a node is known to be its."""
+    passes = [each for one in events if node.node.name in one.nodes for each in one.passes]
+    real = _type(graph, node) in _FLOATS
+    logged = {tensor.scalar_type for each in passes for tensor in each}
+    return IN_INTEGERS if real and logged and logged.issubset(_QUANTIZED) else SHARED
 
 
 def _value_suffixes(session: Session, method: str) -> dict[int, tuple[str, ...]]:
@@ -219,9 +230,9 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
     """Return the payload node of an event, None if unknown."""
     if link.delegate is None:
         return None
-    inside = inside_delegate(session, method, link.delegate)
-    if link.payload_nodes:
-        return inside.by_name.get(link.payload_nodes[0])
+    inside = executed_inside(session, method, link.delegate)
+    if link.payload_nodes or name in inside.by_name:
+        return inside.by_name.get(link.payload_nodes[0] if link.payload_nodes else name)
     place = named_node(name)  # as traces of our engines have it
     return inside.nodes[place] if place is not None and place < len(inside.nodes) else None
 

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from inspector.files.payloads import delegate_payload
+from inspector.files.payloads import executed_payload
 from inspector.files.session import Session
-from inspector.graph.delegate_inside import InsideNode, inside_delegate
+from inspector.graph.delegate_inside import InsideNode, executed_inside
 from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
@@ -47,9 +47,7 @@ def border_values(session: Session, method: str, join: Join) -> Mapping[int, Map
                 at[index] = target.value
         args = instruction.instr_args
         if step in join.calls and isinstance(args, m.DelegateCall):
-            graph = delegate_payload(
-                program, plan, args.delegate_index, tuple(session.external)
-            ).graph
+            graph = executed_payload(session, method, args.delegate_index).graph
             names = (*graph.inputs, *graph.outputs) if graph is not None else ()
             if graph is None or len(names) != len(args.args):
                 continue
@@ -84,15 +82,13 @@ def outputs_by_flow(
     plan = session.program.plan(method)
     if edge is None or not 0 <= call.delegate_index < len(plan.delegates):
         return {}
-    payload = delegate_payload(
-        session.program, plan, call.delegate_index, tuple(session.external)
-    ).graph
+    payload = executed_payload(session, method, call.delegate_index).graph
     if payload is None or len(payload.inputs) + len(payload.outputs) != len(call.args):
         return {}
     split = len(payload.inputs)
     given = zip(payload.inputs, call.args[:split], strict=True)
     border = {name: known[index] for name, index in given if index in known}
-    inside = inside_delegate(session, method, call.delegate_index)
+    inside = executed_inside(session, method, call.delegate_index)
     events = [payload_event(one) for one in inside.nodes]
     if len(events) > _MOST_EVENTS:
         return {}

@@ -17,9 +17,8 @@ from runtime.backends.tosa.control import tosa_engine
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import BackendInitContext
 from runtime.errors import ErrorCode
-from schema import payloads
+from schema.payloads.ethosu.executed import executed_graph
 
-_GRAPH = ".tosa"
 _WHY = (
     "a command stream runs on its hardware only, and no record has the TOSA graph of it "
     "(ETScope's compiler keeps it)"
@@ -48,10 +47,8 @@ class EthosUBackend(GraphBackend):
         Raises: DelegateError where the record has none, or naming unknown operators
         """
         del processed
-        graphs = sorted(name for name in context.kept if name.endswith(_GRAPH))
-        if not graphs:
+        payload = executed_graph(context.kept, tuple(compile_specs.items()))
+        if payload is None:
             code, partition = ErrorCode.NotSupported, context.partition
             raise DelegateError(code, _WHY, partition=partition, remedy=_REMEDY)
-        specs = tuple(compile_specs.items())
-        payload = payloads.decode(TosaBackend.id, context.kept[graphs[0]], {}, specs)
         return tosa_engine(payload, self.table, context.partition)
