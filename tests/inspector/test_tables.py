@@ -81,9 +81,9 @@ def test_shares_of_lines_are_bounded_where_every_time_is_below_a_tick(
     by_title = {column.title: column for column in made.rows.columns}
     times, shares = by_title["time"], by_title["share of method"]
     cells = [(times.cell(row), shares.cell(row)) for row in range(made.rows.length)]
-    assert len(cells) > 3
+    assert cells
     assert all(time.startswith("<") and share.startswith("<") for time, share in cells), cells
-    assert ("< 1 µs", "< 5 %") in cells
+    assert ("< 10 µs", "< 50 %") in cells  # ten nodes of a line
 
 
 def test_no_golden_text_is_left_over() -> None:
