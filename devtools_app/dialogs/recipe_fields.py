@@ -179,13 +179,13 @@ class RecipeFields(QScrollArea):
             self._column.addWidget(group)
         self._column.addStretch(1)
         self._restyle()
-        # all at once would keep the window for 90 ms
+        # all at once would keep the window for 90 ms, the first one with the panel for 60
         self._unfilled = [one for one in self._groups.values() if one.opened and not self._live]
         if self._live:  # Tab goes through all fields
             for group in self._groups.values():
                 group.fill()
         else:
-            self._fill_next()
+            QTimer.singleShot(0, self, self._fill_next)
 
     def _fill_next(self) -> None:
         """Fill the next open group, and the others between further events."""
