@@ -230,8 +230,9 @@ class Binder:
         value = self._table.items[index]
         if not isinstance(value, Boxed):
             raise invalid_program(f"value {index} is written as a list of tensors but is not one")
-        for item in value.items:
-            self._writable(item)
+        slots = [self._writable(item) for item in value.items]
+        if self._dynamic.isdisjoint(value.items):
+            return partial(store_many, function, slots)
         return partial(_store_dynamic, function, self._table, value.items)
 
     def _filled(

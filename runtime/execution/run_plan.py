@@ -9,7 +9,7 @@ from functools import partial
 from runtime.execution.binding import Call
 from runtime.execution.chains import Chains
 from runtime.execution.fused import FusedRun, plan_fused_run, resolved_calls
-from runtime.execution.ways import run_calls, run_fused
+from runtime.execution.ways import run_calls, run_fused, run_resolved
 from schema.objects.cyclic_gc import gc_suspended
 
 
@@ -48,8 +48,8 @@ def final_plan(chains: Chains) -> RunPlan:
     """Return the plan of all runs after a complete one: fused where the program allows it."""
     fused = plan_fused_run(chains.plan, chains.instructions, chains.table)
     if fused is None:
-        calls = resolved_calls(chains.plan, chains.instructions, chains.table)
-        untraced = partial(run_calls, chains, calls)
+        calls = resolved_calls(chains.plan, chains.instructions, chains.table, chains.position)
+        untraced = partial(run_resolved, chains, calls)
         return RunPlan(untraced, calls, chains.calls, is_final=True)
     traced = list(chains.calls[0])
     for index, call in fused.direct.items():

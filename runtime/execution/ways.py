@@ -15,7 +15,7 @@ import torch
 
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.chains import Chains
-from runtime.execution.fused import FusedRun, Stretch, Unoptimized, has_scripts
+from runtime.execution.fused import BasicBlock, FusedRun, Stretch, Unoptimized, has_scripts
 from runtime.platform import clock, current
 from runtime.tracing.tracer import DebugLevel, EventTracer, ProfilingLevel
 
@@ -58,12 +58,18 @@ def _record(chains: Chains, fused: FusedRun) -> None:
         raise chains.failed(error, 0, seen[-1] if seen else 0) from error
 
 
+def run_resolved(chains: Chains, calls: Sequence[Sequence[Call]]) -> None:
+    """Run the calls of a plan that is not fused; those of its blocks may run graphs."""
+    with _below_autograd(), Unoptimized():
+        run_calls(chains, calls)
+
+
 def run_calls(chains: Chains, calls: Sequence[Sequence[Call]]) -> None:
-    """Run one call an instruction, following jumps."""
+    """Run one call an instruction or block, following jumps."""
     budget = chains.budget
     for chain, of_chain in enumerate(calls):
         chains.position.chain = chain
-        if chains.jumps[chain]:
+        if chains.jumps[chain] or isinstance(next(iter(of_chain), None), BasicBlock):
             budget = _run_jumping(chains, of_chain, chain, budget)
         else:
             budget = chains.spend(budget, len(of_chain), chain)
@@ -85,12 +91,15 @@ def _run_jumping(chains: Chains, calls: Sequence[Call], chain: int, budget: int)
     index, position = 0, chains.position
     try:
         while index < len(calls) and budget > 0:
-            budget -= 1
+            call = calls[index]
+            budget -= call.count if isinstance(call, BasicBlock) else 1
+            if budget < 0:
+                break
             position.instruction = index
-            target = calls[index]()
+            target = call()
             index = index + 1 if target is None else target
     except Exception as error:
-        raise chains.failed(error, chain, index) from error
+        raise chains.failed(error, chain, position.instruction) from error
     if index < len(calls):
         raise chains.exhausted(chain, index)
     return budget

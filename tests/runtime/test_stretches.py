@@ -13,7 +13,6 @@ from runtime import DebugLevel, EventTracer, ExecutionError, Method, Runtime
 from runtime.execution import ways
 from runtime.execution.fused import Stretch, stretches
 from tests.architecture.tree import run_python
-from tests.compiler import control_flow
 from tests.compiler.compare import calls_of, exported, flat, module_of
 from tests.compiler.programs import EVERY
 from tests.runtime.samples import PORTABLE, load
@@ -131,17 +130,6 @@ def test_a_state_that_is_read_and_written_advances_once_a_run() -> None:
     for left, inputs in zip(found, calls, strict=True):
         right = other.execute(inputs)
         assert all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
-
-
-def test_programs_with_jumps_have_no_graphs() -> None:
-    name = next(name for name in sorted(control_flow.SAMPLES) if "cond" in name)
-    sample = control_flow.SAMPLES[name]
-    buffer = to_edge(exported(sample, module_of(sample))).to_executorch().buffer
-    method = method_of(bytes(buffer))
-    for inputs in calls_of(sample) * 3:
-        method.execute(flat(inputs))
-    assert any(method._chains.jumps)
-    assert graphs_of(method) == []
 
 
 def test_results_that_are_kept_while_recording_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

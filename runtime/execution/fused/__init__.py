@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runtime.errors import ExecutionError
 from runtime.execution.binding import BoundInstruction
 from runtime.execution.fused.agreement import Unoptimized
+from runtime.execution.fused.blocks import BasicBlock
 from runtime.execution.fused.dataflow import Dataflow
 from runtime.execution.fused.fused_run import FusedRun
 from runtime.execution.fused.planner import Planner
@@ -17,6 +18,7 @@ from runtime.program.values import ValueTable
 from schema.program import model as m
 
 __all__ = [
+    "BasicBlock",
     "FusedRun",
     "Stretch",
     "Unoptimized",

@@ -63,6 +63,7 @@ class Dataflow:
         instructions: in the order they run
         table: the values
         results: outputs of the plan, those in lists included
+        moved: values whose table entry another one may take the place of
         is_sound: whether no two live tensors overlap in memory
     """
 
@@ -79,6 +80,7 @@ class Dataflow:
                 self.tensors[number] = TensorUse(number, slot, alias_of=number)
         self._inputs, self._outputs = self._all(plan.inputs), set(self._all(plan.outputs))
         self.results = frozenset(_flat(table, plan.outputs))
+        self.moved = _moved(plan)
         self._ranges: dict[int, Range | None] = {}
         self._events: dict[int, list[tuple[int, int, int]]] = {}
         self._views: list[tuple[TensorUse, TensorUse]] = []
@@ -91,6 +93,10 @@ class Dataflow:
         """Return whether a tensor has the same sizes in every run."""
         slot = self.tensors[index].slot
         return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
+
+    def is_moved(self, indices: Sequence[int]) -> bool:
+        """Return whether one of some values, those in lists included, may be another one's."""
+        return bool(self.moved) and not self.moved.isdisjoint(_flat(self.table, indices))
 
     def tensors_of(self, indices: Sequence[int]) -> list[int]:
         """Return the tensors among values, those in lists included."""
@@ -294,6 +300,11 @@ class Dataflow:
             if start < high and low < end:
                 return False
         return at + _LOOKED_AT >= len(events)
+
+
+def _moved(plan: m.ExecutionPlan) -> frozenset[int]:
+    calls = [one.instr_args for chain in plan.chains for one in chain.instructions]
+    return frozenset(one.move_to for one in calls if isinstance(one, m.MoveCall))
 
 
 def _flat(table: ValueTable, indices: Sequence[int]) -> list[int]:

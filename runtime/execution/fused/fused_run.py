@@ -11,6 +11,7 @@ from runtime.execution.binding import Call
 from runtime.execution.fused.dataflow import Dataflow
 from runtime.execution.fused.one_position import OnePosition
 from runtime.execution.fused.stretches import Stretch, scripted_calls
+from runtime.execution.fused.symbolic import scope_of
 from runtime.memory.release import release_idle_pages
 from schema.objects.cyclic_gc import gc_suspended
 
@@ -86,7 +87,7 @@ class FusedRun:
         flow, self.flow = self.flow, None
         assert flow is not None
         single, self.single = self.single or (self.calls, self.places), None
-        made = scripted_calls(*single, flow, notice)
+        made = scripted_calls(*single, scope_of(flow), notice)
         self.calls, self.places, self.postponed = made.calls, made.places, made.postponed
         self.is_scripted = any(isinstance(call, Stretch) for call in self.calls)
         self.recordings += 1

@@ -29,7 +29,7 @@ from runtime.execution.fused.scripts import (
     UnscriptableError,
     new_bytes,
 )
-from runtime.execution.fused.symbolic import Scope, SymbolicCall, is_symbolic, scope_of
+from runtime.execution.fused.symbolic import Scope, SymbolicCall, is_symbolic
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 
@@ -148,6 +148,8 @@ def is_repeatable(instruction: BoundInstruction, flow: Dataflow) -> bool:
     """Return whether each run of an instruction calls the same operators of torch."""
     bound = instruction.bound
     if bound is None or bound.arguments is None or not bound.arguments.fixed:
+        return False
+    if flow.is_moved(bound.args):
         return False
     kernel = bound.kernel
     known = kernel is built_in(kernel.name) and kernel.rule.style is Style.RESULT
@@ -416,18 +418,18 @@ class ScriptedCalls:
 def scripted_calls(
     run_calls: Sequence[Call],
     places: Sequence[int],
-    flow: Dataflow,
+    scope: Scope,
     notice: Callable[[int], None],
 ) -> ScriptedCalls:
-    """Run the calls of a fused run, and return those of the next runs.
+    """Run the calls of a fused run or of a block, and return those of the next runs.
 
     Args:
         run_calls: in order
         places: instruction of each
-        flow: reads and writes of each tensor
+        scope: the shared state of the instructions
         notice: called with the instruction that runs next
     """
-    recording = _Recording(run_calls, places, scope_of(flow))
+    recording = _Recording(run_calls, places, scope)
     made = list(recording.run(notice))
     found = [call for call, _ in made], [place for _, place in made]
     return ScriptedCalls(*found, recording.postponed)

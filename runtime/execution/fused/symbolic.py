@@ -389,10 +389,16 @@ def _run(call: Any) -> bool:  # noqa: ANN401 - a partial or any other call
 
 
 def is_symbolic(place: int, scope: Scope) -> bool:
-    """Return whether a graph may compute an instruction, of any sizes."""
+    """Return whether a graph may compute an instruction, of any sizes.
+
+    With jumps the readers of a scalar or of a view are not known, so that both stay what they are.
+    """
     bound = scope.flow.instructions[place].bound
+    if bound is None or scope.flow.is_moved(bound.args):
+        return False
+    told = bound.kernel.rule.style is Style.SCALAR or bound.kernel.name == VIEW
     return (
-        bound is not None
+        not (told and not scope.flow.is_sound)
         and (not bound.kernel.writes or bound.kernel.name in CACHED)
         and bound.kernel is built_in(bound.kernel.name)
     )
