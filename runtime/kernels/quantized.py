@@ -8,6 +8,7 @@ the reciprocal of the scale in float32 and rounds half to even.
 
 from __future__ import annotations
 
+from ctypes import c_float
 from functools import partial
 from typing import Any
 
@@ -26,21 +27,35 @@ _EMBEDDING = (
 )
 
 
+_EXACT = 1 << 23  # sums of integers below it are exact in float32
+_SHORT = (torch.int8, torch.uint8, torch.int16)
+
+
 def _rounded(values: Tensor, scale: Tensor, zero: Tensor, low: int, high: int) -> Tensor:
-    quantized = torch.round(values.float() * (1.0 / scale.float())) + zero
-    return quantized.clamp(low, high)
+    quantized = (values.float() * scale.float().reciprocal()).round_() + zero
+    return quantized.clamp_(low, high)
 
 
 def _quantize(
     values: Tensor, scale: float, zero: int, low: int, high: int, dtype: torch.dtype
 ) -> Tensor:
-    return _quantize_by(values, torch.tensor(scale), torch.tensor(zero), low, high, dtype)
+    if not scale or abs(zero) >= _EXACT:
+        return _quantize_by(values, torch.tensor(scale), torch.tensor(zero), low, high, dtype)
+    reciprocal = _single(1.0 / _single(scale))
+    quantized = (values.float() * reciprocal).round_()
+    return (quantized.add_(zero) if zero else quantized).clamp_(low, high).to(dtype)
+
+
+def _single(number: float) -> float:
+    """Return a number in the precision of float32."""
+    return c_float(number).value
 
 
 def _quantize_by(
     values: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, dtype: torch.dtype
 ) -> Tensor:
-    return _rounded(values, scale.reshape(()), zero.reshape(()), low, high).to(dtype)
+    shape = (1,) * min(values.dim(), 1)
+    return _rounded(values, scale.reshape(shape), zero.reshape(shape), low, high).to(dtype)
 
 
 def _dequantize(
@@ -53,9 +68,13 @@ def _dequantize(
     *,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return _dequantize_by(
-        values, torch.tensor(scale), torch.tensor(zero), low, high, dtype, out_dtype=out_dtype
-    )
+    if values.dtype not in _SHORT or abs(zero) >= _EXACT:
+        return _dequantize_by(
+            values, torch.tensor(scale), torch.tensor(zero), low, high, dtype, out_dtype=out_dtype
+        )
+    centred = values.to(torch.float32)
+    real = (centred.sub_(zero) if zero else centred).mul_(_single(scale))
+    return real if out_dtype is None else real.to(out_dtype)
 
 
 def _dequantize_by(
@@ -69,7 +88,8 @@ def _dequantize_by(
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     del low, high, dtype
-    return _real(values, scale.reshape(()), zero.reshape(()), out_dtype)
+    shape = (1,) * min(values.dim(), 1)
+    return _real(values, scale.reshape(shape), zero.reshape(shape), out_dtype)
 
 
 def _real(values: Tensor, scale: Tensor, zero: Tensor, dtype: torch.dtype | None) -> Tensor:
@@ -136,15 +156,13 @@ def _dequantize_tokens(
 
 
 def _qparams(least: Tensor, most: Tensor, low: int, high: int, eps: float) -> tuple[Tensor, Tensor]:
-    least, most = least.double().clamp(max=0), most.double().clamp(min=0)
-    scale = (most - least) / (high - low)
-    scale = torch.where(scale.float() == 0, torch.full_like(scale, 0.1), scale).clamp(min=eps)
-    from_low, from_high = low - least / scale, high - most / scale
-    near_low = low + (least / scale).abs() < high + (most / scale).abs()
-    zero = torch.where(near_low, from_low, from_high)
-    zero = torch.where(zero < low, torch.full_like(zero, low), zero)
-    zero = torch.where(zero > high, torch.full_like(zero, high), torch.round(zero))
-    return scale, zero.to(torch.int64)
+    least, most = least.double().clamp_(max=0), most.double().clamp_(min=0)
+    scale = (most - least).div_(high - low)
+    scale = scale.masked_fill_(scale.float() == 0, 0.1).clamp_(min=eps)
+    below, above = least.div_(scale), most.div_(scale)
+    from_low = low - below
+    zero = torch.where(from_low < high + above, from_low, high - above)
+    return scale, zero.clamp_(low, high).round_().to(torch.int64)
 
 
 def _choose_qparams(
@@ -153,13 +171,13 @@ def _choose_qparams(
     del dtype
     if not values.numel():
         raise invalid_argument("quantization parameters of a tensor without elements")
-    scale, zero = _qparams(values.min(), values.max(), low, high, eps)
-    return scale.reshape(1), zero.reshape(1)
+    least, most = values.reshape(-1).aminmax(dim=0, keepdim=True)
+    return _qparams(least, most, low, high, eps)
 
 
 def _choose_token_qparams(values: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     del dtype
-    least, most = values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    least, most = values.aminmax(dim=-1, keepdim=True)
     return _qparams(least, most, -128, 127, torch.finfo(torch.float32).eps)
 
 

@@ -25,7 +25,24 @@ def _repeat(tensor: torch.Tensor, repeats: Sequence[int], out: TensorSlot) -> No
         )
     sizes = [1] * lead + list(tensor.shape)
     out.resize([size * times for size, times in zip(sizes, repeats, strict=True)])
-    out.tensor.copy_(tensor.repeat(*repeats))
+    if out.in_order:
+        target, source = in_turns(tensor.shape, repeats)
+        out.tensor.view(target).copy_(tensor.reshape(source))
+    else:
+        out.tensor.copy_(tensor.repeat(*repeats))
+
+
+def in_turns(sizes: Sequence[int], repeats: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return sizes for a repeated tensor and for the tensor, so that a copy to it repeats it.
+
+    Args:
+        sizes: of the tensor
+        repeats: of each dimension, and of those in front of them
+    """
+    own = [1] * (len(repeats) - len(sizes)) + list(sizes)
+    pairs = list(zip(repeats, own, strict=True))
+    target = [size for pair in pairs for size in pair]
+    return target, [size for _, one in pairs for size in (1, one)]
 
 
 def _split(tensor: torch.Tensor, size: int, dim: int = 0) -> Sequence[torch.Tensor]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from runtime.execution.fused.scripts import ChangingScalar, ScriptWriter, UnscriptableError
+from runtime.kernels.shapes import in_turns
 from runtime.memory.slots import TensorSlot
 from runtime.untyped import aten
 
@@ -162,6 +163,25 @@ def _arange(
     writer.results(aten.arange.start_out, [start, end, 1], {"out": slot.tensor})
 
 
+def _repeat(
+    writer: ScriptWriter,
+    slot: TensorSlot,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    resized: bool,
+) -> None:
+    """Write a tensor several times side by side: a copy of it to a view of the slot."""
+    del named
+    tensor, repeats = given
+    if resized or not all(type(times) is int for times in repeats):
+        raise UnscriptableError("repeats that change")
+    target, source = (writer.constant(sizes) for sizes in in_turns(tensor.shape, repeats))
+    viewed = writer.call("aten::view", [writer.target(slot.tensor), target], Tensor)
+    shaped = writer.call("aten::reshape", [writer.operand(tensor), source], Tensor)
+    writer.call("aten::copy_", [viewed, shaped, writer.constant(value=False)], Tensor)
+
+
 FILLERS: Mapping[str, Filler] = {
     "aten::_to_copy.out": _copied,
     "aten::arange.out": _arange,
@@ -170,6 +190,7 @@ FILLERS: Mapping[str, Filler] = {
     "aten::full.out": _full,
     "aten::full_like.out": _full_like,
     "aten::ones.out": _with(1),
+    "aten::repeat.out": _repeat,
     "aten::scalar_tensor.out": _scalar_tensor,
     "aten::zeros.out": _with(0),
     "dim_order_ops::_clone_dim_order.out": _copied,

@@ -127,8 +127,36 @@ _MORE_FRESH = [
     "upsample_nearest2d.vec_out",
     "upsample_bilinear2d.vec_out",
 ]
-FRESH = frozenset(DIRECT) | {f"aten::{name}" for name in _MORE_FRESH}
-"""Operators whose functional kernel always returns newly allocated memory."""
+_QUANTIZED = [
+    "add.out",
+    "choose_qparams.Tensor_out",
+    "choose_qparams_per_token_asymmetric.out",
+    "dequantize_per_channel.out",
+    "dequantize_per_tensor.Tensor_out",
+    "dequantize_per_tensor.out",
+    "dequantize_per_token.out",
+    "embedding_2bit.dtype_out",
+    "embedding_2bit.out",
+    "embedding_4bit.dtype_out",
+    "embedding_4bit.out",
+    "embedding_byte.dtype_out",
+    "embedding_byte.out",
+    "mixed_linear.out",
+    "mixed_mm.out",
+    "quantize_per_channel.out",
+    "quantize_per_tensor.Tensor_out",
+    "quantize_per_tensor.out",
+    "quantize_per_token.out",
+]
+FRESH = (
+    frozenset(DIRECT)
+    | {f"aten::{name}" for name in _MORE_FRESH}
+    | {f"quantized_decomposed::{name}" for name in _QUANTIZED}
+)
+"""Operators whose functional kernel always returns newly allocated memory.
+
+For inputs of the same sizes each run of it calls the same operators of torch.
+"""
 
 VIEWS = frozenset(
     f"aten::{name}"

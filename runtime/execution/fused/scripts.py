@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, cast
 
 import torch
 from torch._ops import OpOverload
 
-from runtime.execution.fused.graph_form import KINDS, GraphForm, Kind, UnscriptableError
+from runtime.execution.fused.graph_form import KINDS, GraphForm, UnscriptableError
 from runtime.execution.fused.one_position import OnePosition
+from runtime.execution.fused.signatures import (
+    OperatorArgument,
+    arguments_of,
+    schema_of,
+    signature_of,
+)
 
 Tensor = torch.Tensor
 _torch: Any = torch
@@ -27,11 +32,6 @@ _FORMATS = {
     torch.channels_last_3d: 3,
 }
 _PLAIN = (bool, int, float, str, torch.dtype, torch.layout, torch.device)
-_REFUSED_TAGS = frozenset(
-    getattr(torch.Tag, name)
-    for name in ("data_dependent_output", "dynamic_output_shape", "nondeterministic_seeded")
-    if hasattr(torch.Tag, name)
-)
 
 
 _INTEGERS = (torch.int32, torch.int64)
@@ -183,7 +183,7 @@ class ScriptWriter:
 
         Raises: UnscriptableError
         """
-        known = _signature(operator)
+        known = signature_of(operator)
         return self._form.operator(known.text, known.name, given, known.returns, known.requested)
 
     def step(self, step: OperatorStep) -> None:
@@ -200,13 +200,14 @@ class ScriptWriter:
 
         Raises: UnscriptableError
         """
-        known = _signature(operator)
+        known = signature_of(operator)
         if known.is_refused and not _is_gather(operator, args):
             raise UnscriptableError(known.name)
-        given = [self._argument(arg, value) for arg, value in _arguments(known, args, named)]
+        pairs = arguments_of(known, args, named)
+        given = [self._argument(arg, value) for arg, value in pairs]
         return self._form.operator(known.text, known.name, given, known.returns, known.requested)
 
-    def _argument(self, arg: _Argument, value: Any) -> int:  # noqa: ANN401 - any argument
+    def _argument(self, arg: OperatorArgument, value: Any) -> int:  # noqa: ANN401 - any argument
         kind = arg.kind
         if isinstance(value, Tensor):
             found = self.value(value)
@@ -351,86 +352,3 @@ def new_bytes(step: OperatorStep) -> int:
     pairs = zip(kinds, results, strict=True)
     fresh = [result for kind, result in pairs if kind.alias_info is None]
     return sum(one.nbytes for one in fresh if isinstance(one, Tensor))
-
-
-def schema_of(operator: Any) -> Any:  # noqa: ANN401 - torch's schema has no type
-    """Return the schema of an overload."""
-    return operator._schema
-
-
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """An argument of an overload; reading it from torch takes as long as some operators.
-
-    Attributes:
-        name: as in the schema
-        is_keyword: whether it is passed by name alone
-        default: its default value
-        type: torch's
-        kind: the type as graphs write it
-        is_written: whether the operator writes to it
-        is_out: whether it is a result
-    """
-
-    name: str
-    is_keyword: bool
-    default: Any
-    type: Any
-    kind: str
-    is_written: bool
-    is_out: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    """The schema of an overload.
-
-    Attributes:
-        name: of the operator
-        text: the schema as a string
-        arguments: in order
-        requested: types of the arguments
-        returns: types of the results
-        is_refused: whether graphs cannot repeat it
-    """
-
-    name: str
-    text: str
-    arguments: tuple[_Argument, ...]
-    requested: tuple[Kind, ...]
-    returns: tuple[Kind, ...]
-    is_refused: bool
-
-
-@cache
-def _signature(operator: OpOverload) -> _Signature:
-    schema = schema_of(operator)
-    arguments = tuple(
-        _Argument(
-            arg.name,
-            bool(arg.kwarg_only),
-            arg.default_value,
-            arg.type,
-            arg.type.str(),
-            arg.alias_info is not None and bool(arg.alias_info.is_write),
-            bool(arg.is_out),
-        )
-        for arg in schema.arguments
-    )
-    requested = tuple(arg.kind for arg in arguments)
-    returns = tuple(entry.type.str() for entry in schema.returns)
-    refused = not _REFUSED_TAGS.isdisjoint(operator.tags)
-    return _Signature(schema.name, str(schema), arguments, requested, returns, refused)
-
-
-def _arguments(
-    signature: _Signature, args: Sequence[Any], named: dict[str, Any]
-) -> list[tuple[_Argument, Any]]:
-    """Return each argument with its value."""
-    pairs: list[tuple[_Argument, Any]] = []
-    for place, arg in enumerate(signature.arguments):
-        if place < len(args) and not arg.is_keyword:
-            pairs.append((arg, args[place]))
-        else:
-            pairs.append((arg, named.get(arg.name, arg.default)))
-    return pairs
