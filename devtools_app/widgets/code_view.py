@@ -74,7 +74,6 @@ class _Colours(QObject):
         first, end = self._seen()
         if not self._timer.isActive() and not self._coloured.issuperset(range(first, end)):
             self._timer.start(0)
-            self._colour_some()
 
     def restyle(self) -> None:
         """Use the colours of the palette as it is now."""
@@ -215,10 +214,14 @@ class CodeView(QPlainTextEdit):
     def mark(self, marked: Sequence[int]) -> None:
         """Change the highlighted lines and scroll to the first of them."""
         self._marked = tuple(marked)
-        self.setExtraSelections([found for line in marked if (found := self._highlighted(line))])
+        self._highlight()
         if marked:
             self.setTextCursor(QTextCursor(self._block(marked[0])))
             self.centerCursor()
+
+    def _highlight(self) -> None:
+        lines = (self._highlighted(line) for line in self._marked)
+        self.setExtraSelections([found for found in lines if found])
 
     def _block(self, line: int) -> QTextBlock:
         return self.document().findBlockByNumber(line - self._first)
@@ -281,7 +284,7 @@ class CodeView(QPlainTextEdit):
         self.setFont(self._theme.mono())
         self._colours.restyle()
         self._fit_line_numbers()
-        self.mark(self._marked)
+        self._highlight()  # without scrolling to it
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

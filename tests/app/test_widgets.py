@@ -451,6 +451,27 @@ def test_code_view_shows_a_large_file_at_once_and_colours_what_is_seen_of_it(qtb
     qtbot.waitUntil(restyled)
 
 
+@pytest.mark.parametrize("mode", [ThemeMode.DARK, ThemeMode.LIGHT])
+def test_code_stays_where_it_was_scrolled_when_the_theme_changes(qtbot, theme, mode):
+    theme.set_mode(ThemeMode.LIGHT if mode is ThemeMode.DARK else ThemeMode.DARK)
+    view = CodeView(theme)
+    qtbot.addWidget(view)
+    view.resize(400, 200)
+    view.show()
+    view.show_code([f"x = {one}" for one in range(400)], first=1, marked=(300,))
+    view.verticalScrollBar().setValue(20)
+
+    def highlight() -> str:
+        (one,) = view.extraSelections()
+        return one.format.background().color().name()
+
+    before = highlight()
+    theme.set_mode(mode)
+    qtbot.waitUntil(lambda: highlight() != before)
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert view.verticalScrollBar().value() == 20
+
+
 def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
     store, before = LogStore(), logging.getLogger().level
     store.attach()
