@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDockWidget
+from PySide6.QtWidgets import QDockWidget, QMenu
 
 from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.palette_dialog import PaletteDialog
 from devtools_app.jobs.computed import Computed
-from devtools_app.state.requests import Select
+from devtools_app.state.requests import Select, ShowTensor, ShowView
 from devtools_app.viewmodels.fuzzy import Choice
 from inspector.tables.selection import Selection
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _ICONS = {spec.name: spec.icon for spec in ACTIONS}
 _KEYS = {spec.name: spec.keys for spec in ACTIONS}
 _GO, _RUN = "goto", "commands"  # the actions that open the palettes
+_MNEMONIC = re.compile(r"&(&?)")  # marks the letter behind it; two are the sign itself
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
@@ -51,7 +53,7 @@ class Palettes(QObject):
         if self._store.state.open_session is None:
             return
         if self._goto is None:
-            name = "Go to node, operator or module"
+            name = "Go to node, operator, module or weight"
             self._goto = PaletteDialog(
                 self._theme, self._parent, name, f"{name} …", _found_by("views and commands", _RUN)
             )
@@ -62,7 +64,7 @@ class Palettes(QObject):
     def commands(self) -> None:
         """Open the palette of commands."""
         if self._commands is None:
-            others = _found_by("nodes, operators and modules", _GO)
+            others = _found_by("nodes, operators, modules and weights", _GO)
             self._commands = PaletteDialog(
                 self._theme, self._parent, "Commands", "Command …", others
             )
@@ -92,6 +94,8 @@ class Palettes(QObject):
     def _picked(self, payload: object) -> None:
         if isinstance(payload, Selection):
             self._ask(Select(payload))
+        elif isinstance(payload, (ShowTensor, ShowView)):
+            self._ask(payload)
 
     def _run(self, payload: object) -> None:
         if isinstance(payload, QAction):
@@ -113,6 +117,10 @@ def _choice(action: QAction) -> Choice:
     keys = "  ".join(key.toString(_NATIVE) for key in action.shortcuts())
     state = ("on" if action.isChecked() else "off") if action.isCheckable() else ""
     icon = _ICONS.get(action.objectName(), "")
-    of_panel = isinstance(action.parent(), QDockWidget)
-    title = f"Panel {action.text()}" if of_panel else action.text()
-    return Choice(title.replace("&", ""), state, keys, action, icon)
+    parent = action.parent()
+    title = f"Panel {action.text()}" if isinstance(parent, QDockWidget) else action.text()
+    if isinstance(parent, QMenu):  # of entries that are names alone
+        title = f"{parent.title()}: {title}"
+    return Choice(
+        title.replace("&&", "\0").replace("&", "").replace("\0", "&"), state, keys, action, icon
+    )

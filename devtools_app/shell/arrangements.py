@@ -48,6 +48,11 @@ class Arrangements(QObject):
         controller.settings_changed.connect(self._list)
         self._list()
 
+    @property
+    def named(self) -> tuple[QAction, ...]:
+        """Return an action for each arrangement, which puts the panels there."""
+        return tuple(one for one in self.menu.actions() if one.parent() is self.menu and one.text())
+
     def ask(self) -> None:
         """Ask for a name and save the panels as they are."""
         dialog = QInputDialog(self._parent)

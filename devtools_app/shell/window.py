@@ -268,7 +268,8 @@ class MainWindow(QMainWindow):
     def all_actions(self) -> tuple[QAction, ...]:
         """Return every command for the palette, those of the table first."""
         panels = (dock.toggleViewAction() for dock in self.docks.by_name.values())
-        return (*self.bound.by_name.values(), *self.menus.extra, *panels)
+        named = self.arrangements.named
+        return (*self.bound.by_name.values(), *self.menus.extra, *named, *panels)
 
     def show_view(self, name: str) -> None:
         """Bring a view to the front and give it the focus.

@@ -120,8 +120,8 @@ class PartitionsPane(PanelActions, Pane):
         self.show_selection(self.state)
 
     def _show_delegate(self) -> None:
-        content, index = self._content, self._delegate
-        if content is None:
+        content, index, session = self._content, self._delegate, self.state.session
+        if content is None or session is None:
             return
         parts, unit = content.partitions, self.state.units.size
         self.facts.show_sheet(
@@ -129,7 +129,7 @@ class PartitionsPane(PanelActions, Pane):
         )
         if self.lists.currentData() == _CONSTANTS:
             self.table.set_need(Need("No constants in the payload"))
-            self.table.show_table(constants_table(parts, index, unit))
+            self.table.show_table(constants_table(session, parts, index, unit))
             return
         if self.lists.currentData() == _VERDICTS:
             self.table.set_need(_NO_VERDICTS)

@@ -27,6 +27,7 @@ from inspector.tables.glossary import definition
 from inspector.tables.method_facts import CALIBRATE
 from inspector.trace.run_times import RunTimes
 
+_SPREAD, _KEPT = ("p50", "p10", "p90", "with tracing"), ("mean", "steady run")  # explained
 _WIDE = 36  # heights of a line from which figure and runs are side by side
 
 
@@ -73,7 +74,7 @@ class HeadlineCard(Card):
         figure = QVBoxLayout()
         figure.setSpacing(0)
         figure.addWidget(whole)
-        figure.addWidget(self._small(time.spread or time.kept))
+        figure.addWidget(self._spread(time) if time.spread else self._kept(time))
         self._beside.addLayout(figure, 2)
         if time.runs is not None and len(time.runs.times) > 1:
             self._beside.addLayout(self._runs(time, time.runs), 3)
@@ -85,12 +86,19 @@ class HeadlineCard(Card):
         found.setSpacing(0)
         found.addWidget(strip)
         if time.spread:
-            found.addWidget(self._small(time.kept))
+            found.addWidget(self._kept(time))
         return found
 
-    def _small(self, text: str) -> QLabel:
+    def _spread(self, time: TimeSum) -> QLabel:
+        return self._small(time.spread, _SPREAD)
+
+    def _kept(self, time: TimeSum) -> QLabel:
+        return self._small(time.kept, _KEPT)
+
+    def _small(self, text: str, words: tuple[str, ...]) -> QLabel:
         label = card_text(self._theme, text, FontSize.SMALL)
         set_role(label, "role", "muted")
+        label.setToolTip("\n".join(f"{word}: {definition(word)}" for word in words))
         return label
 
     def add_costs(self, costs: tuple[Fact, ...]) -> None:

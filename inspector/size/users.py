@@ -99,6 +99,13 @@ def users_of(part: FilePart, users: Users) -> tuple[User, ...]:
     return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))
 
 
+def constant_users(session: Session, method: str, name: str) -> tuple[User, ...]:
+    """Return the users of a constant of a payload in a method; empty if unknown."""
+    users = stored_users(session)
+    key = f"{method} {name}" if len(session.methods) > 1 else name
+    return users.get(name) or users.get(key, ())
+
+
 def users_text(users: Sequence[User]) -> str:
     """Return the first users and the number of others as text."""
     return _listed([user.text for user in users])

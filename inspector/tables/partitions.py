@@ -18,6 +18,7 @@ from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
 from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
+from inspector.size.users import blob_name, constant_users, is_hash
 from inspector.tables.boundaries import (
     DelegateBoundary,
     Inserted,
@@ -394,8 +395,10 @@ def boundary_table(built: Partitions, delegate: int | None, size_unit: str = "au
     return Table(columns, len(own), keys, noun="tensors")
 
 
-def constants_table(built: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
-    """Return the constants of the payload of a delegate, or of all."""
+def constants_table(
+    session: Session, built: Partitions, delegate: int | None, size_unit: str = "auto"
+) -> Table:
+    """Return the constants of the payload of a delegate, or of all, by the names of modules."""
     found = [
         (one.index, constant)
         for one in built.facts.delegates
@@ -403,14 +406,29 @@ def constants_table(built: Partitions, delegate: int | None, size_unit: str = "a
         for constant in one.payload.constants
     ]
     sizes = [constant.nbytes for _, constant in found]
+    keys = [constant.name for _, constant in found]
+    names = [_constant_name(session, built.facts.method, key) for key in keys]
     columns = (
-        text_column("constant", [constant.name for _, constant in found], mono=True),
+        text_column("constant", names, mono=True),
         text_column("role", [constant.role for _, constant in found]),
         number_column("size", sizes, Quantity.SIZE, unit=size_unit, total=Total.SUM),
         text_column("kept", [constant.location for _, constant in found]),
         number_column("delegate", [index for index, _ in found], Quantity.COUNT),
+        text_column(
+            "stored as",
+            [None if key == name else key for key, name in zip(keys, names, strict=True)],
+            missing="",
+            mono=True,
+        ),
     )
     return Table(columns, len(found), noun="constants")
+
+
+def _constant_name(session: Session, method: str, key: str) -> str:
+    """Return what a constant is called; the hash of its content names nothing."""
+    users = constant_users(session, method, key) if is_hash(key) else ()
+    own = [replace(one, text=one.text.removeprefix(f"{method} ")) for one in users]
+    return blob_name(own) or key
 
 
 def known_partitions(session: Session, method: str, units: Units) -> Partitions:
@@ -445,4 +463,4 @@ def delegate_constants(session: Session, method: str, units: Units) -> Table:
 
     Raises: QueryError when no file has delegation data
     """
-    return constants_table(known_partitions(session, method, units), None, units.size)
+    return constants_table(session, known_partitions(session, method, units), None, units.size)

@@ -73,14 +73,15 @@ def _columns(found: Sequence[TensorSource], units: Units) -> tuple[Column, ...]:
     sizes = [one.nbytes for one in found]
     return (
         text_column("name", [one.name for one in found], mono=True, width=28),
-        text_column("type", [_type(one) for one in found], mono=True, width=14),
+        text_column("type", [tensor_type(one) for one in found], mono=True, width=14),
         number_column("size", sizes, Quantity.SIZE, unit=units.size),
         text_column("where", [one.origin for one in found], width=9),
         *_method(found),
     )
 
 
-def _type(one: TensorSource) -> str:
+def tensor_type(one: TensorSource) -> str:
+    """Return the dtype and shape of a tensor as text."""
     known = BY_NAME.get(one.dtype)
     return f"{known.short if known is not None else one.dtype} {list(one.sizes)}"
 

@@ -16,7 +16,7 @@ from inspector.join.saved_tensors import saved_tensors
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
 from inspector.size.constant_names import constant_names
-from inspector.size.users import blob_name, is_hash, stored_users
+from inspector.size.users import blob_name, constant_users, is_hash
 from inspector.tensors.elements import (
     Elements,
     NibbleElements,
@@ -179,13 +179,10 @@ def _constants(
         for argument in node.args
         for value in argument.values
     }
-    users = stored_users(session)
     for value in graph.values.values():
         constant = by_name.get(value.constant)
         if constant is not None and value.tensor is not None:
-            several = len(session.methods) > 1
-            key = f"{method} {constant.name}" if several else constant.name
-            read_by = users.get(constant.name) or users.get(key, ())
+            read_by = constant_users(session, method, constant.name)
             role = roles.get(value.name, "")
             yield _constant(
                 f"{method}/delegate {number}/{value.name}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,17 @@ def test_card_turns_its_halves_below_each_other_where_it_is_narrow(
     assert places[1000][0].x() > places[1000][1].x() + 200
     assert places[420][0].y() > places[420][1].y()
     assert {badge.text for badge in card.findChildren(Badge)} >= {"measured", "without a trace"}
+
+
+def test_every_figure_of_the_card_is_explained_on_hover(theme: Theme, qtbot: QtBot) -> None:
+    session = _sample()
+    time = time_sum(status_facts(session, "forward"), AUTOMATIC)
+    card = HeadlineCard(theme, time, cost_facts(session, "forward", AUTOMATIC))
+    qtbot.addWidget(card)
+    texts = (*card.findChildren(QLabel), *card.findChildren(PushButton))
+    figures = [one for one in texts if re.search(r"\d", one.text())]
+    assert len(figures) > 6
+    assert [one.text() for one in figures if not one.toolTip()] == []
 
 
 def test_buttons_of_findings_lead_to_their_views_by_keyboard(qtbot: QtBot) -> None:

@@ -9,11 +9,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QWidget
 
 from devtools_app.dialogs.palette_dialog import PaletteDialog
+from devtools_app.state.requests import ShowTensor
 from devtools_app.viewmodels.fuzzy import Choice, best, prepare
 from devtools_app.viewmodels.goto import goto_choices
 from inspector.files.load import load_session
+from inspector.tensors.sources import session_tensors
 from tests.app.window_views import open_sample
 
+_KINDS = ("node", "structure", "tensor")
 NAMES = ["aten.relu", "aten_relu_1", "prelu", "aten.conv", "encoder.relu", "linear"]
 CHOICES = [Choice(name, f"in {name}", payload=name) for name in NAMES]
 
@@ -58,9 +61,24 @@ def test_goto_choices_find_nodes_and_modules(data):
     )
     session = load_session([folder])
     choices = goto_choices(session, session.methods[0])
-    kinds = {choice.icon for choice in choices}
-    assert kinds == {"node", "structure"}
-    assert all(choice.payload.node and choice.payload.method for choice in choices)
+    by_kind = {kind: [one for one in choices if one.icon == kind] for kind in _KINDS}
+    assert sum(map(len, by_kind.values())) == len(choices)
+    assert all(by_kind.values())
+    places = [one.payload for kind in ("node", "structure") for one in by_kind[kind]]
+    assert all(place.node and place.method for place in places)
+
+
+@pytest.mark.parametrize("name", ["convnet_xnnpack", "convnet_portable", "tinygpt_xnnpack"])
+def test_weights_are_found_by_the_names_of_their_modules(data, name):
+    session = load_session([data / "corpus" / "v1.5.1" / name])
+    choices = goto_choices(session, "forward")
+    weights = {one.key: one for one in session_tensors(session)}
+    found = [one for one in choices if isinstance(one.payload, ShowTensor)]
+    assert len(found) > 3
+    assert {weights[one.payload.key].origin for one in found} & {"logged", "recorded"} == set()
+    named = next(one for one in found if one.title.endswith(".weight"))
+    assert "f32 [" in named.detail
+    assert named.title in [one.title for one in best(choices, prepare(choices), named.title)[:5]]
 
 
 def test_goto_choices_of_nothing_are_none():
@@ -121,3 +139,43 @@ def test_each_palette_names_the_other_where_nothing_matches(make_window, qtbot) 
         dialog._field.setText("no such thing")
         qtbot.waitUntil(lambda dialog=dialog, named=named: dialog._note.text().endswith(named))
         dialog.close()
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
+def test_a_weight_of_a_delegate_is_one_name_away(make_window, qtbot) -> None:
+    window = make_window()
+    open_sample(window, qtbot)
+    window.bound["goto"].trigger()
+    dialog = next(one for one in window.findChildren(PaletteDialog) if one.isVisible())
+    qtbot.waitUntil(lambda: dialog._note.text().endswith(f"{len(dialog._choices):,}"))
+    weights = [one for one in dialog._choices if isinstance(one.payload, ShowTensor)]
+    chosen = next(one for one in weights if one.detail.startswith("delegate"))
+    dialog._field.setText(chosen.title)
+    shown = next(row for row, one in enumerate(dialog._model.found) if one is chosen)
+    dialog._list.setCurrentIndex(dialog._model.index(shown))
+    qtbot.keyClick(dialog._field, Qt.Key.Key_Return)
+    assert window.store.state.view == "tensor"
+    assert window.store.state.tensor == chosen.payload.key
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
+@pytest.mark.parametrize("name", ["my notes", "plan & size"])
+def test_saved_arrangements_are_commands(make_window, qtbot, name: str) -> None:
+    window = make_window()
+    open_sample(window, qtbot)
+    notes = window.docks.by_name["notes"]
+    notes.show()
+    window.arrangements.save(name)
+    notes.close()
+    window.bound["commands"].trigger()
+    dialog = next(one for one in window.findChildren(PaletteDialog) if one.isVisible())
+    dialog._field.setText(name)
+    assert dialog._model.found[0].title == f"Arrangements: {name}"
+    qtbot.keyClick(dialog._field, Qt.Key.Key_Return)
+    assert notes.isVisible()
+    window.arrangements.remove(name)
+    assert name not in [one.text().replace("&&", "&") for one in window.all_actions()]

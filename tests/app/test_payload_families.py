@@ -36,7 +36,7 @@ def test_family_is_a_partition_with_its_facts(family: Family, tmp_path: Path) ->
     assert delegate.payload is not None
     assert groups["Payload"]["format"] == delegate.payload.format
     assert set(groups.get("Compile specs", {})) == {key for key, _ in family.specs}
-    assert constants_table(made, 0).length == len(delegate.payload.constants)
+    assert constants_table(session, made, 0).length == len(delegate.payload.constants)
     odd = [issue.message for issue in delegate.payload.issues]
     assert list(groups.get("Odd", {}).values()) == odd
     assert not [one for one in all_issues(session) if one.severity is Severity.ERROR]

@@ -41,7 +41,7 @@ def test_partitions_list_every_delegate_with_its_nodes(folder: str) -> None:
             assert sheet.title.endswith(str(one.index))
             assert boundary_table(made, one.index).length >= 0
             expected = len(one.payload.constants) if one.payload is not None else 0
-            assert constants_table(made, one.index).length == expected
+            assert constants_table(session, made, one.index).length == expected
         stock = method_sheet(made).groups[0]
         numbers = [fact.value for fact in stock.facts]
         assert numbers[0] == str(made.facts.num_delegated_subgraphs)

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from compiler import to_edge
+from devtools_app.state.requests import ShowView
+from devtools_app.viewmodels.goto import goto_choices
 from devtools_app.viewmodels.overview import overview
 from inspector.files.getters import getters
 from inspector.files.load import load_session
@@ -54,6 +56,12 @@ def test_getters_have_the_values_that_the_runtime_returns(program: Path) -> None
     for name in ("get_bos_id", "use_kv_cache", "temperature"):
         assert str(loaded.load_method(name).execute(())[0]) == found[name]
     assert str(list(loaded.load_method("get_eos_ids").execute(()))) == found["get_eos_ids"]
+
+
+def test_getters_are_found_by_name(program: Path) -> None:
+    choices = goto_choices(load_session([str(program)]), "forward")
+    found = {one.title: one.detail for one in choices if one.payload == ShowView("overview")}
+    assert found == {name: f"getter · {value}" for name, value in EXPECTED.items()}
 
 
 def test_summary_prints_the_values_of_getters(program: Path) -> None:

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from inspector.size.files import session_sizes
-from inspector.size.users import User, is_hash, part_title, stored_users, users_of, users_text
+from inspector.size.users import (
+    User,
+    blob_name,
+    is_hash,
+    part_title,
+    stored_users,
+    users_of,
+    users_text,
+)
+from inspector.tables.registry import build
+from inspector.tables.table import Table
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -67,6 +77,21 @@ def test_constants_have_the_names_that_the_record_gives_them(path: Path) -> None
             readers = users_of(part, users)
             if part.kind == "constant" and readers and all(user.name for user in readers):
                 assert part_title(part, users).startswith(readers[0].name)
+
+
+@pytest.mark.parametrize("name", ["convnet_xnnpack", "tinygpt_xnnpack"])
+def test_constants_of_delegates_are_listed_by_the_names_of_modules(name: str) -> None:
+    found = session(DATA / "corpus" / "v1.5.1" / name)
+    table = build("constants", found, "forward")
+    assert isinstance(table, Table)
+    by_title = {column.title: column for column in table.columns}
+    names, keys = by_title["constant"], by_title["stored as"]
+    hashed = [row for row in range(table.length) if is_hash(keys.cell(row))]
+    assert hashed
+    assert not any(is_hash(names.cell(row)) for row in range(table.length))
+    users = stored_users(found)
+    for row in hashed:
+        assert names.cell(row) == blob_name(users[keys.cell(row)])
 
 
 def test_external_weight_is_found_under_its_key() -> None:
