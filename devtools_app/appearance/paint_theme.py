@@ -122,14 +122,19 @@ def readable(colour: str, background: str, text: str) -> str:
     return text
 
 
-def map_colours(colour_map: ColourMap, values: NDArray[np.float64]) -> list[str]:
-    """Return ``#rrggbb`` for values 0..1; they must be finite.
+def map_colours(
+    colour_map: ColourMap, values: NDArray[np.float64]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the colours ``#rrggbb`` of a map, and which of them each value has.
 
-    Shapes: values float64[n]
+    Args:
+        colour_map: the colours of 0 to 1
+        values: finite ones; those outside have the colour of the nearer end
+
+    Shapes: values float64[n]; result int64[n]
     """
-    at = np.clip(np.rint(values * 255), 0, 255).astype(np.int64)
     names = ["#{:02x}{:02x}{:02x}".format(*row) for row in colour_map.tolist()]
-    return [names[place] for place in at.tolist()]
+    return names, np.clip(np.rint(values * 255), 0, 255).astype(np.int64)
 
 
 def qcolor(colour: str, alpha: float = 1.0) -> QColor:

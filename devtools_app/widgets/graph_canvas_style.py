@@ -134,7 +134,7 @@ class _Styles:
 
     def __init__(self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> None:
         self._placed, self._colours = placed, colours
-        self._overlay = item_fills(placed, overlay, colours)
+        self._fills, self._fill = item_fills(placed, overlay, colours)
 
     def _owned(self, owner: int) -> Style:
         c = self._colours
@@ -160,13 +160,9 @@ class _Styles:
 
         The looks are in the order of their first box.
         """
-        overlay = self._overlay
-        fills = list(dict.fromkeys(overlay.values()))
-        number = {fill: at for at, fill in enumerate(fills)}
-        fill = np.full(len(self._placed.boxes), -1, np.int64)
-        fill[list(overlay)] = [number[one] for one in overlay.values()]
+        fills = self._fills
         closed = items >= self._placed.node_count
-        columns = np.stack([closed.astype(np.int64), owners, fill[items]], axis=1)
+        columns = np.stack([closed.astype(np.int64), owners, self._fill[items]], axis=1)
         found, first, which = _unique_rows(columns)
         place = np.argsort(first)
         rank = np.empty(len(place), np.int64)
@@ -217,24 +213,28 @@ def _unique_rows(columns: Ints) -> tuple[Ints, Ints, Ints]:
     return columns[first], first, np.ravel(which).astype(np.int64)
 
 
-def item_fills(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> dict[int, str]:
-    """Return the fill of every visible item that the overlay gives a colour."""
+def item_fills(
+    placed: Placed, overlay: GraphOverlay, colours: CanvasColours
+) -> tuple[list[str], Ints]:
+    """Return the colours of an overlay, and which of them each item has; -1 for none.
+
+    Shapes: result int64[items]
+    """
+    which = np.full(len(placed.boxes), -1, np.int64)
     if overlay.values is not None:
         most = _largest_inside(placed, overlay.values)
         known = np.flatnonzero(np.isfinite(most))
         chosen = colours.diverging if overlay.diverging else colours.sequential
-        return dict(zip(known.tolist(), map_colours(chosen, most[known]), strict=True))
-    if overlay.categories is not None:
-        common = _common_inside(placed, overlay.categories, sparse=overlay.sparse)
-        known = np.flatnonzero(common != PLAIN)
-        share = 0.45 if colours.dark else 0.38
-        fills = {
-            category: mix(colours.raised, colours.reference(category), share)
-            for category in np.unique(common[known]).tolist()
-        }
-        pairs = zip(known.tolist(), common[known].tolist(), strict=True)
-        return {item: fills[category] for item, category in pairs}
-    return {}
+        fills, which[known] = map_colours(chosen, most[known])
+        return fills, which
+    if overlay.categories is None:
+        return [], which
+    common = _common_inside(placed, overlay.categories, sparse=overlay.sparse)
+    known = np.flatnonzero(common != PLAIN)
+    share = 0.45 if colours.dark else 0.38
+    found, which[known] = np.unique(common[known], return_inverse=True)
+    references = (colours.reference(category) for category in found.tolist())
+    return [mix(colours.raised, one, share) for one in references], which
 
 
 def _largest_inside(placed: Placed, values: Floats) -> Floats:
