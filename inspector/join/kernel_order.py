@@ -82,7 +82,7 @@ def match_named_events(
     own = dict(nested_calls(payload.graph)) if payload.graph is not None else {}
     if payload.operators or not names or not own.keys() >= set(names):
         return ()
-    joined = recorded_of_kinds(calls, recorded)
+    joined = _of_one_size(payload, recorded, recorded_of_kinds(calls, recorded), values or {})
     handles = {node.name: node.debug_handle for node in recorded}
     found: list[PayloadMatch] = []
     for name in names:
@@ -94,6 +94,30 @@ def match_named_events(
         match = PayloadMatch((name,), given, inserted=False, exact=alone, by_kind=by_kind)
         found.append(replace(match, named=True))
     return tuple(found)
+
+
+def _of_one_size(
+    payload: Payload,
+    recorded: Sequence[GraphNode],
+    joined: Mapping[str, tuple[str, bool]],
+    values: Mapping[str, GraphValue],
+) -> dict[str, tuple[str, bool]]:
+    """Return joins by kind without those of kinds of which one has another number of elements.
+
+    Such a step is part of another node: an exponential of a softmax that was taken apart.
+    """
+    theirs: Mapping[str, GraphValue] = payload.graph.values if payload.graph is not None else {}
+    calls = payload.graph.calls() if payload.graph is not None else ()
+    kinds = {node.name: node.target for node in calls}
+    results = {node.name: node.outputs[0] for node in calls if node.outputs}
+    ours = {node.name: node.outputs[0] for node in recorded if node.outputs}
+    other: set[str] = set()
+    for name, (node, _) in joined.items():
+        sides = theirs.get(results.get(name, "")), values.get(ours.get(node, ""))
+        sizes = [_elements(one) for one in sides]
+        if None not in sizes and sizes[0] != sizes[1]:
+            other.add(kinds[name])
+    return {name: pair for name, pair in joined.items() if kinds.get(name) not in other}
 
 
 def _match_origins(

@@ -23,6 +23,7 @@ from inspector.numerics.payload_flow import (
     is_as_large,
     payload_event,
 )
+from inspector.numerics.payload_walk import walked
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.numerics.traced import DELEGATE, instruction_outputs
 from inspector.trace.blocks import Block
@@ -108,6 +109,10 @@ def inside_outputs(
             join.graph, nodes, matched, shared, events, suffixes.get(step, ())
         )
         own = _with_fused(join.graph, nodes, matched, events, shared)
+        left = {name for name in shared if name not in own}
+        left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes == (name,)}
+        flowing = walked(join.graph, nodes, matched, left, events, known)
+        own |= _in_types(join.graph, nodes, flowing)
         by_name = {node.node.name: node for node in nodes}
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
         why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}
@@ -277,6 +282,15 @@ def _with_fused(
         whole = _in_its_type(graph, by_name, fused)
         found.update((name, whole) for name in whole.nodes if name in by_name)
     return found
+
+
+def _in_types(
+    graph: FlatGraph, nodes: Sequence[FlatNode], logged: Mapping[str, DelegateEvent]
+) -> dict[str, DelegateEvent]:
+    """Return node -> event, without those whose values are quantized and those of the node not."""
+    by_name = {node.node.name: node for node in nodes}
+    typed = {name: _in_its_type(graph, by_name, event) for name, event in logged.items()}
+    return {name: event for name, event in typed.items() if event.nodes[-1] == name}
 
 
 def _has_step(node: FlatNode, before: DelegateEvent, events: Sequence[DelegateEvent]) -> bool:

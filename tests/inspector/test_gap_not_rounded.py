@@ -35,7 +35,7 @@ def _compared(
         index=0,
         quantized=given["quantized"],
         arbitrary=False,
-        target=SimpleNamespace(grade="FLOW"),
+        target=SimpleNamespace(grade="FLOW", order=()),
     )
     value, _ = comparison._found(each, 0, [UNKNOWN, recorded])
     return value, comparison._why.get(each.key, "")

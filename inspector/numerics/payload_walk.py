@@ -1,0 +1,236 @@
+"""Joins of nodes whose handles a payload does not tell apart, by what its operators compute.
+
+An operator that computes from values of recorded nodes what one of them computes has its value; so
+has one that reads a constant of one node alone. What such an operator reads is what the node
+reads, and an operator that writes a value read there is the last one of the node that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from inspector.join.lowered_kinds import becomes, operation
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
+from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.payload_flow import has_shape_of, is_as_large
+from inspector.numerics.shared_handles import DelegateEvent
+
+_MOVING = frozenset(("identity", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"))
+_OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
+_COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
+
+
+def walked(
+    graph: FlatGraph,
+    nodes: Sequence[FlatNode],
+    matched: Mapping[str, DelegateEvent],
+    wanted: Collection[str],
+    events: Sequence[DelegateEvent],
+    border: Mapping[str, Value],
+) -> dict[str, DelegateEvent]:
+    """Return node -> event of nodes whose value the data flow of the payload shows.
+
+    Args:
+        graph: the recorded graph
+        nodes: of the delegate, in graph order
+        matched: events of the nodes that are known
+        wanted: nodes whose events are ambiguous
+        events: all of the call, in order
+        border: recorded values of the inputs and outputs of the payload
+    """
+    if not wanted:
+        return {}
+    walk = _PayloadWalk(graph, nodes, events)
+    for name, value in border.items():
+        walk.learn(name, value)
+    for node in nodes:
+        event = matched.get(node.node.name)
+        if event is not None and _is_sure(event, node):
+            walk.learn(event.writes[0], node.writes[0])
+    walk.walk()
+    return walk.found(wanted)
+
+
+def _is_sure(event: DelegateEvent, node: FlatNode) -> bool:
+    whole = event.nodes[-1:] == (node.node.name,) and not event.fused
+    return whole and event.grade != ORDER and bool(event.writes) and bool(node.writes)
+
+
+class _PayloadWalk:
+    """What is known of the values of a payload: which recorded one each is, but for its layout."""
+
+    def __init__(
+        self, graph: FlatGraph, nodes: Sequence[FlatNode], events: Sequence[DelegateEvent]
+    ) -> None:
+        self._graph = graph
+        self._events = [one for one in events if one.kind and one.writes and not _is_fused(one)]
+        self._writers = {one.writes[0]: one for one in self._events}
+        self._nodes = [one for one in nodes if one.writes and not _moves(one)]
+        self._makers = {one.writes[0]: one for one in self._nodes}
+        self._known: dict[str, Value] = {}
+        self._doubted: set[str] = set()
+        names = {name for one in self._events for name in one.reads if name not in self._writers}
+        reads = {value for one in nodes for value in one.reads if value not in graph.producers}
+        self._constants = {value[1]: value for value in reads if value[1] in names}
+
+    def learn(self, name: str, value: Value) -> bool:
+        """Note which recorded value one of the payload is; return whether that is new."""
+        place, root = self._place(name), self._root(value)
+        writer, maker = self._writers.get(place), self._makers.get(root)
+        if writer is not None and maker is not None and not is_as_large(self._graph, writer, maker):
+            return False
+        known = self._known.setdefault(place, root)
+        if known != root:
+            self._doubted.add(place)
+            return False
+        return True
+
+    def walk(self) -> None:
+        """Go on while that finds more."""
+        before = -1
+        while before < len(self._known):
+            before = len(self._known)
+            self._by_constants()
+            self._forward()
+            self._backward()
+
+    def found(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
+        """Return the events of some nodes, in the shape that the node has if there is such one."""
+        fitting: dict[str, list[DelegateEvent]] = {}
+        found: dict[str, DelegateEvent] = {}
+        for event in self._events:
+            node = self._makers.get(self._of(event.writes[0]) or ((), ""))
+            if node is None or node.node.name not in wanted:
+                continue
+            if has_shape_of(self._graph, event, node):
+                fitting.setdefault(node.node.name, []).append(event)
+        for name, events in fitting.items():
+            sizes = _sizes(self._graph, next(n for n in self._nodes if n.node.name == name))
+            exact = (one for one in events if _logged_sizes(one) == sizes)
+            found[name] = replace(next(exact, events[0]), nodes=(name,), grade=FLOW)
+        return found
+
+    # ---- steps
+    def _by_constants(self) -> None:
+        """Match operators that alone read a constant which one node of their kind alone reads."""
+        for name, value in self._constants.items():
+            events = [one for one in self._events if name in one.reads]
+            nodes = [one for one in self._nodes if value in map(self._root, one.reads)]
+            pairs = [(e, n) for e in events for n in nodes if becomes(n.operator, e.kind)]
+            if len(pairs) == 1:
+                event, node = pairs[0]
+                self.learn(event.writes[0], node.writes[0])
+
+    def _forward(self) -> None:
+        """Match operators and nodes that alone compute something of known values."""
+        made: dict[object, list[DelegateEvent]] = {}
+        asked: dict[object, list[FlatNode]] = {}
+        for event in self._events:
+            if operation(event.kind) not in _MOVING and self._of(event.writes[0]) is None:
+                read = self._data(event)
+                values = [self._of(name) for name in read]
+                if read and None not in values and self._has_all(event, len(read)):
+                    made.setdefault(self._call(event.kind, values), []).append(event)
+        known = {*self._known.values()}
+        for node in self._nodes:
+            read = [self._root(value) for value in node.reads]
+            if node.writes[0] not in known and read and known.issuperset(read):
+                asked.setdefault(self._call(node.operator, read), []).append(node)
+        for call, events in made.items():
+            nodes = asked.get(call, ())
+            for event, node in zip(events, nodes, strict=False):
+                alone = len(events) == len(nodes) == 1
+                if alone and becomes(node.operator, event.kind):
+                    self.learn(event.writes[0], node.writes[0])
+
+    def _backward(self) -> None:
+        """Learn what matched operators read, where only one pairing is possible."""
+        for event in self._events:
+            node = self._makers.get(self._of(event.writes[0]) or ((), ""))
+            if node is None or not becomes(node.operator, event.kind):
+                continue
+            names = {self._place(name): name for name in self._data(event)}
+            values = dict.fromkeys(self._root(value) for value in node.reads)
+            left = [name for name in names if self._of(name) is None]
+            known = {*self._known.values()}
+            open_values = [one for one in values if one in self._makers and one not in known]
+            if len(left) == len(open_values) == 1:
+                self.learn(left[0], open_values[0])
+            elif len(left) == len(open_values) == 2:
+                self._pair(left, open_values)
+
+    def _pair(self, names: Sequence[str], values: Sequence[Value]) -> None:
+        """Learn of two operands those whose makers have the kinds of different operators."""
+        fitting = [
+            (name, value)
+            for name in names
+            for value in values
+            if (writer := self._writers.get(name)) is not None
+            and becomes(self._makers[value].operator, writer.kind)
+        ]
+        apart = all(len(set(side)) == len(fitting) for side in zip(*fitting, strict=True))
+        for name, value in fitting if apart else ():
+            self.learn(name, value)
+
+    # ---- facts
+    def _of(self, name: str) -> Value | None:
+        place = self._place(name)
+        return None if place in self._doubted else self._known.get(place)
+
+    def _data(self, event: DelegateEvent) -> list[str]:
+        """Return the operands that are computed, inputs, or constants of the recorded graph."""
+        return [
+            one
+            for one in event.reads
+            if self._place(one) in self._writers or self._place(one) in self._known
+        ]
+
+    def _has_all(self, event: DelegateEvent, count: int) -> bool:
+        """Return whether an operator reads nothing else that its result depends on.
+
+        Of a multiplication by a constant that is not in the record, it is open whose it is.
+        """
+        return count == 2 or operation(event.kind) not in _OF_TWO
+
+    def _call(self, operator: str, values: Sequence[Value | None]) -> object:
+        kind = operation(operator)
+        return kind, tuple(sorted(map(str, values)) if kind in _COMMUTATIVE else map(str, values))
+
+    def _place(self, name: str) -> str:
+        """Return the value of the payload that this one is in another layout or shape."""
+        for _ in range(len(self._writers) + 1):
+            writer = self._writers.get(name)
+            if writer is None or operation(writer.kind) not in _MOVING or not writer.reads:
+                break
+            name = writer.reads[0]
+        return name
+
+    def _root(self, value: Value) -> Value:
+        """Return the recorded value that this one is in another layout or shape."""
+        for _ in range(len(self._graph.nodes) + 1):
+            maker = self._graph.producers.get(value)
+            if maker is None or not _moves(maker[0]):
+                break
+            value = maker[0].reads[0]
+        return value
+
+
+def _is_fused(event: DelegateEvent) -> bool:
+    """Return whether an operator also computes what other nodes do: an activation behind it."""
+    return event.fused or "_with_" in event.kind
+
+
+def _logged_sizes(event: DelegateEvent) -> tuple[int, ...] | None:
+    tensors = next(iter(event.passes), ())
+    return next((one.sizes for one in tensors), None)
+
+
+def _sizes(graph: FlatGraph, node: FlatNode) -> tuple[int | str, ...] | None:
+    meta = graph.meta.get(node.writes[0])
+    return meta.tensor.sizes if meta is not None and meta.tensor is not None else None
+
+
+def _moves(node: FlatNode) -> bool:
+    moving = operation(node.operator) in _MOVING and len(node.reads) == 1
+    return is_transparent(node) or moving

@@ -1,0 +1,68 @@
+"""Nodes of a payload without handles of its own are joined by what its operators compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from inspector.files.load import load_session
+from inspector.join.kernel_order import match_named_events
+from inspector.numerics.grades import ORDER
+from inspector.numerics.replay.analysis import Options, analyse_gap
+from inspector.numerics.report import INSIDE, RunGap
+from runtime import DebugLevel, EventTracer, Runtime
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads import Payload
+from tests.conftest import DATA
+
+_FLOAT = 6  # scalar type
+
+
+def _gap(stem: Path, folder: Path) -> RunGap:
+    made = [folder / "run.etdp", folder / "run.debug"]
+    inputs, *_ = torch.load(stem.with_suffix(".pt"))
+    tracer = EventTracer(DebugLevel.INTERMEDIATE)
+    program = Runtime().load_program(stem.with_suffix(".pte"), tracer=tracer)
+    program.load_method("forward").execute(inputs)
+    tracer.write(*made)
+    files = [stem.with_suffix(".pte"), stem.with_suffix(".etrecord"), *made]
+    return analyse_gap(load_session(files), Options(inputs=inputs)).runs[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least"), [("tosa_m2", 6), ("tosa_steps", 12), ("tosa_grouped", 6)]
+)
+def test_values_of_a_stock_payload_are_found_by_its_operators(
+    name: str, least: int, tmp_path: Path
+) -> None:
+    run = _gap(DATA / "backends" / name, tmp_path)
+    rows = [row for row in run.rows if row.place == INSIDE and row.total is not None]
+    assert len(rows) >= least
+    assert run.first_divergence() is None
+    sure = [row.total.max_abs for row in rows if row.total is not None and row.grade != ORDER]
+    assert len(sure) >= least - 1
+    assert max(sure) < 1e-4
+
+
+def _side(name: str, kind: str, sizes: tuple[int, ...]) -> tuple[GraphNode, GraphValue]:
+    handle = 7 if kind.startswith("aten") else None
+    node = GraphNode(name, NodeKind.CALL, kind, outputs=(f"{name}_value",), debug_handle=handle)
+    meta = TensorMeta(_FLOAT, sizes)
+    return node, GraphValue(f"{name}_value", kind="tensor", tensor=meta)
+
+
+@pytest.mark.parametrize(("sizes", "handles"), [((2, 4), (7,)), ((4, 4), ())])
+def test_only_step_of_a_kind_is_no_node_of_another_size(
+    sizes: tuple[int, ...], handles: tuple[int, ...]
+) -> None:
+    """Of a folded exponential, and a softmax that was taken apart, the step is the softmax's."""
+    node, value = _side("aten_exp_default", "aten.exp.default", (8,))
+    step, made = _side("EXP_3", "EXP", sizes)
+    graph = Graph("payload", (step,), {made.name: made})
+    payload = Payload("TOSABackend", "tosa", 0, graph=graph)
+    (match,) = match_named_events(payload, ["EXP_3"], [node], {value.name: value})
+    assert match is not None
+    assert match.handles == handles
