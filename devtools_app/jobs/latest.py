@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,8 @@ from PySide6.QtCore import QObject, Signal
 from devtools_app.jobs.gui_thread import gui_thread
 
 _LOG = logging.getLogger(__name__)
+_WAIT = 0.1  # seconds that work lets the GUI thread finish what asked for it
+_TURN = 0.1  # seconds of work before other work begins beside it
 _JOIN_SECONDS = 2.0  # how long closing the window may wait for work that ignores its token
 Result = TypeVar("Result")
 
@@ -31,6 +34,36 @@ class Token(threading.Event):
 
 
 Work = Callable[[Token], object]
+
+
+class _Turns:
+    """Lets short pieces of work run one after the other.
+
+    Threads share one interpreter: three at a time are not faster, but leave the GUI thread a
+    quarter of it instead of half.
+    """
+
+    def __init__(self) -> None:
+        self._free = threading.Condition()
+        self._holder: Token | None = None
+        self._ends = 0.0
+
+    def begin(self, token: Token) -> None:
+        """Wait until other work is done or takes long."""
+        with self._free:
+            while (left := self._ends - time.perf_counter()) > 0 and not token.is_set():
+                self._free.wait(left)
+            self._holder, self._ends = token, time.perf_counter() + _TURN
+
+    def end(self, token: Token) -> None:
+        """Let the next work begin."""
+        with self._free:
+            if self._holder is token:
+                self._holder, self._ends = None, 0.0
+                self._free.notify_all()
+
+
+_TURNS = _Turns()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,11 +151,15 @@ class Latest(QObject):
         while (job := self._take()) is not None:
             result: object = None
             error: BaseException | None = None
+            self._gui.ask().wait(_WAIT)
+            _TURNS.begin(job.token)
             try:
                 job.token.check()
                 result = job.work(job.token)
             except BaseException as caught:  # noqa: BLE001 - reported on the GUI thread
                 error = caught
+            finally:
+                _TURNS.end(job.token)
             self._hand_over(job, result, error)
 
     def _hand_over(self, job: _Job, result: object, error: BaseException | None) -> None:

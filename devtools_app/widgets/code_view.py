@@ -33,7 +33,7 @@ _MARGIN = 10
 _TOKENS = "devtools_app.viewmodels.python_tokens"  # not imported at start
 _RETRY = 15  # ms between two looks whether it is there
 _AT_ONCE = 2000  # lines; the others of a long text follow while the window is idle
-_SLICE = 0.008  # seconds of lexing between two looks at the user's events
+_SLICE = 0.004  # seconds of lexing between two looks at the user's events
 
 
 class _Colours(QObject):

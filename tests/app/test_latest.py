@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from PySide6.QtCore import QThread
+from PySide6.QtCore import QThread, QTimer
 from PySide6.QtWidgets import QApplication
 
 from devtools_app.jobs.computed import Computed
@@ -54,7 +54,7 @@ def test_latest_result_that_is_already_on_its_way_is_dropped(qtbot, latest):
     got = []
     latest.ready.connect(got.append)
     latest.submit(lambda _token: "old")
-    time.sleep(0.1)  # finished and queued, not delivered: nobody ran the event loop
+    time.sleep(0.5)  # finished and queued, not delivered: nobody ran the event loop
     with qtbot.waitSignal(latest.ready):
         latest.submit(lambda _token: "new")
     assert got == ["new"]
@@ -112,6 +112,61 @@ def test_latest_closed_takes_nothing_more(qtbot):
     assert token.is_set()
     assert latest.submit(lambda _token: 1).is_set()
     assert not latest.busy
+
+
+def test_work_begins_after_the_event_that_asked_for_it(qtbot, latest):
+    order = []
+    latest.ready.connect(order.append)
+
+    def asked():
+        latest.submit(lambda _token: order.append("work") or "result")
+        QTimer.singleShot(0, lambda: order.append("later"))
+        time.sleep(0.05)  # what the click did
+        order.append("event")
+
+    QTimer.singleShot(0, asked)
+    with qtbot.waitSignal(latest.ready):
+        pass
+    assert order[0] == "event"
+    assert order[-1] == "result"
+
+
+@pytest.mark.parametrize("seconds", [0.03, 0.6])
+def test_short_work_runs_one_after_the_other_and_long_work_holds_up_nobody(qtbot, seconds):
+    lock, running, most = threading.Lock(), [], []
+
+    def work(token):
+        with lock:
+            running.append(token)
+            most.append(len(running))
+        time.sleep(seconds)
+        with lock:
+            running.remove(token)
+
+    several = [Latest(f"turn {one}") for one in range(4)]
+    began = time.perf_counter()
+    for one in several:
+        one.submit(work)
+    qtbot.waitUntil(lambda: len(most) == 4 and not any(one.busy for one in several))
+    if seconds < 0.1:
+        assert max(most) == 1
+    else:
+        assert max(most) > 1
+        assert time.perf_counter() - began < 4 * seconds
+    for one in several:
+        one.close()
+
+
+def test_work_that_waits_for_its_turn_can_be_cancelled(qtbot, latest):
+    gate, first = threading.Event(), Latest("first")
+    first.submit(lambda _token: gate.wait(5))
+    ran = []
+    latest.submit(lambda _token: ran.append(1))
+    latest.cancel()
+    qtbot.wait(300)
+    gate.set()
+    first.close()
+    assert not ran
 
 
 def test_latest_outlived_by_its_work_is_quiet(qtbot):
