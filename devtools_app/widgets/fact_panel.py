@@ -33,6 +33,7 @@ from inspector.tables.glossary import definition
 
 _LABEL_WIDTH = 88
 _LETTERS = 13  # of a value that fit beside its label at least
+_LONG = 14  # letters of a word that may be wider than the labels
 _FEWER, _BADGE = 8, 26  # letters beside a badge, and what its outline takes
 _AROUND = 32  # margins and the space between both
 
@@ -50,6 +51,7 @@ class FactPanel(QScrollArea):
         super().__init__()
         self._theme = theme
         self._sheet = FactSheet()
+        self._columns: list[tuple[QGridLayout, FactGroup, list[QLabel]]] = []
         self._stacked = False  # labels over their values, where there is no room beside them
         self.setObjectName("panel")
         self.setAccessibleName(name)
@@ -86,6 +88,8 @@ class FactPanel(QScrollArea):
         super().resizeEvent(event)
         if self._is_narrow() != self._stacked:
             self._rebuild()
+        else:
+            self._fit_labels()
 
     def _is_narrow(self) -> bool:
         """Return whether some letters of a value do not fit beside the labels."""
@@ -104,6 +108,7 @@ class FactPanel(QScrollArea):
 
     def _rebuild(self) -> None:
         self._stacked = self._is_narrow()
+        self._columns = []
         page = QWidget()
         page.setObjectName("page")
         layout = QVBoxLayout(page)
@@ -115,6 +120,7 @@ class FactPanel(QScrollArea):
                 layout.addWidget(_rule())
             self._add_group(layout, group)
         layout.addStretch(1)
+        self._fit_labels()
         self.setWidget(page)
         self._order_keys(page)
         self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
@@ -152,14 +158,20 @@ class FactPanel(QScrollArea):
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
             grid.setVerticalSpacing(4)
-            if not self._stacked:
-                grid.setColumnMinimumWidth(0, self._label_width(group))
             grid.setColumnStretch(1, 1)
-            for row, fact in enumerate(group.facts):
-                self._add_fact(grid, row, fact)
+            labels = [self._add_fact(grid, row, fact) for row, fact in enumerate(group.facts)]
+            self._columns.append((grid, group, labels))
             layout.addLayout(grid)
         if group.code:
             layout.addWidget(self._code(group))
+
+    def _fit_labels(self) -> None:
+        """Bound the labels beside their values: Qt would give a long one all of the room."""
+        for grid, group, labels in self._columns if not self._stacked else ():
+            width = self._label_width(group)
+            grid.setColumnMinimumWidth(0, width)
+            for label in labels:
+                label.setMaximumWidth(width)
 
     def _label_width(self, group: FactGroup) -> int:
         """Return the width of the longest label of a group, up to two fifths of the panel."""
@@ -179,8 +191,9 @@ class FactPanel(QScrollArea):
             inner.addWidget(text_label(self._theme, group.text, FontSize.NORMAL))
         return box
 
-    def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> None:
-        label = _label(fact.label, self._theme)
+    def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> QLabel:
+        label = _label(_wrapped(fact.label), self._theme)
+        label.setAccessibleName(fact.label)
         label.setToolTip(definition(fact.label))
         set_role(label, "role", "muted")
         value = self._value(fact)
@@ -189,7 +202,7 @@ class FactPanel(QScrollArea):
             parts = (label, value) if badge is None else (label, value, badge)
             for number, part in enumerate(parts):
                 grid.addWidget(part, 3 * row + number, 0, 1, 2)
-            return
+            return label
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         line = QHBoxLayout()
         line.setSpacing(6)
@@ -199,6 +212,7 @@ class FactPanel(QScrollArea):
             line.addWidget(badge)
             line.addStretch(1)
         grid.addLayout(line, row, 1)
+        return label
 
     def _value(self, fact: Fact) -> QWidget:
         if fact.link is None:
@@ -228,6 +242,11 @@ def _label(text: str, theme: Theme) -> QLabel:
     label.setWordWrap(True)
     label.setFont(theme.sans(FontSize.NORMAL))
     return label
+
+
+def _wrapped(label: str) -> str:
+    """Return a label that may break inside of its long names."""
+    return breakable(label) if max(map(len, label.split()), default=0) > _LONG else label
 
 
 def _rule() -> QFrame:

@@ -38,6 +38,7 @@ class _Run:
         kernels: digest of the kernels of operators; empty if none is timed
         inside: digest of the kernels inside of delegates; empty if none is timed
         jumps: whether another run may take another way
+        logged: whether the trace has values; they may be of an engine with kernels of its own
     """
 
     method: str
@@ -45,6 +46,7 @@ class _Run:
     kernels: bytes
     inside: bytes
     jumps: bool
+    logged: bool
 
     def may_be(self, other: _Run) -> bool:
         """Return whether two runs are of one method, as far as that is known."""
@@ -54,6 +56,8 @@ class _Run:
         pairs = [(self.kernels, other.kernels)]
         if not named:  # other kernels of one delegate may come from another runtime
             pairs.append((self.inside, other.inside))
+        if self.logged != other.logged:
+            pairs = []
         return self.calls == other.calls and all(one == two for one, two in pairs if one and two)
 
 
@@ -106,7 +110,7 @@ def is_repeated(dumps: Dumps, number: int, events: EventTable, ran: str) -> bool
         events: of the run
         ran: its method as the report of the trace names it, empty without one
     """
-    run = _run(events, ran)
+    run = _run(events, ran, logged=logs_values(dumps[number]))
     return run is not None and run in _repeated(dumps)[number]
 
 
@@ -166,10 +170,12 @@ def _without_repeated(dumps: Dumps, preferred: Dumps) -> Dumps:
 def _runs(dump: ETDump) -> frozenset[_Run]:
     """Return the different runs of a trace, without those that called nothing."""
     named = ((part.events, ran_method(dump, part.bundled_input_index)) for part in dump.run_data)
-    return frozenset(run for events, ran in named if (run := _run(events, ran)) is not None)
+    logged = logs_values(dump)
+    found = (_run(events, ran, logged=logged) for events, ran in named)
+    return frozenset(run for run in found if run is not None)
 
 
-def _run(events: EventTable, method: str) -> _Run | None:
+def _run(events: EventTable, method: str, *, logged: bool) -> _Run | None:
     whole, families, call_names = _numbers(events.strings)
     inner = (events.delegate_id_int != -1) | (events.delegate_id_str >= 0)
     timed = events.kind == EventKind.PROFILE
@@ -188,6 +194,7 @@ def _run(events: EventTable, method: str) -> _Run | None:
         _digest(*(column[kernels] for column in (*places, kinds))),
         _digest(np.sort(called * 31 + events.instruction_id[rows])),  # threads take turns
         _JUMP in events.strings,
+        logged,
     )
 
 

@@ -19,6 +19,7 @@ from devtools_app.views import VIEWS
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.form_scroll import FormScroll
+from devtools_app.widgets.value_label import ValueLabel
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.selection import Selection, SelectionKind
@@ -100,6 +101,30 @@ def test_values_of_the_node_panel_wrap(qtbot, theme: Theme, size: int) -> None:
     panel.show()
     qtbot.wait(30)
     assert cut_texts(panel) == []
+    assert panel.horizontalScrollBar().maximum() == 0
+
+
+@pytest.mark.parametrize("size", [BASE_SIZE, 20, DOUBLE])
+@pytest.mark.parametrize("width", [260, 300, 400])
+@pytest.mark.parametrize(
+    "label", ["together", "Batch Matrix Multiply (NC, F32) GEMM #1", "aten_view_copy_default_10"]
+)
+def test_long_labels_leave_room_for_their_values(
+    qtbot, theme: Theme, label: str, width: int, size: int
+) -> None:
+    theme.set_size(size)
+    panel = FactPanel(theme, "Node")
+    qtbot.addWidget(panel)
+    facts = (Fact(label, "12.34 µs"), Fact(label, "7.1 µs", badge="inferred"))
+    panel.show_sheet(FactSheet("aten.bmm", "attn", (FactGroup("Time", facts),)))
+    panel.resize(width, 500)
+    panel.show()
+    qtbot.wait(30)
+    values = panel.findChildren(ValueLabel)
+    assert len(values) == 2
+    for value in values:
+        shown = value.visibleRegion().boundingRect().width()
+        assert shown >= value.fontMetrics().horizontalAdvance("12.34"), (value.text(), shown)
     assert panel.horizontalScrollBar().maximum() == 0
 
 

@@ -104,6 +104,34 @@ def test_values_of_another_method_keep_their_times(traces: Path) -> None:
     assert session.times_with_values
 
 
+@pytest.mark.parametrize("kernels", [(1,), (1, 2, 3), (7, 8)])
+def test_values_of_an_engine_with_other_kernels_are_not_shown_as_times(
+    traces: Path, tmp_path: Path, kernels: tuple[int, ...]
+) -> None:
+    """A runtime that logs values may run delegates by kernels of its own."""
+    _with_kernels(traces / "clean.etdp", tmp_path / "clean.etdp", kernels)
+    _with_kernels(traces / "values.etdp", tmp_path / "values.etdp", (4, 5))
+    shutil.copy(traces / "values.debug", tmp_path)
+    names = ("clean.etdp", "values.etdp", "values.debug")
+    session = load_session([str(NET / "model.pte"), *(str(tmp_path / name) for name in names)])
+    assert [Path(one.file).name for one in session.timed_dumps] == ["clean.etdp"]
+    assert [Path(one.file).name for one in session.value_dumps] == ["values.etdp"]
+    assert not session.times_with_values
+
+
+def _with_kernels(source: Path, target: Path, numbers: tuple[int, ...]) -> None:
+    """Write the first run of a trace with kernels inside of its first call."""
+    part = etdump.decode(source.read_bytes()).run_data[1]  # behind the load
+    events = list(part.events)
+    at, call = next(
+        (at, one)
+        for at, one in enumerate(events)
+        if isinstance(one, etdump.ProfileEvent) and (one.name or "").startswith("DELEGATE")
+    )
+    events[at:at] = [replace(call, name="kernel", delegate_id_int=number) for number in numbers]
+    target.write_bytes(etdump.encode(etdump.dump([etdump.run(part.name, events)])))
+
+
 def _copy(folder: Path, name: str, method: str = "") -> Path:
     """Return a folder with a copy of the clean trace, and a report if a method is named."""
     place = folder / name
