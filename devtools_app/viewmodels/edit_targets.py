@@ -97,7 +97,9 @@ def offers(job: CompileJob, targets: tuple[EditTarget, ...]) -> tuple[OfferGroup
             for edit in edits_for(job, target)
         )
         if result:
-            found.append(OfferGroup(f"{_ON[target.kind]}: {_named(target)}", result))
+            own = target is targets[0] and target.kind is TargetKind.MODULE
+            kind = "This module" if own else _ON[target.kind]
+            found.append(OfferGroup(f"{kind}: {_named(target)}", result))
     return tuple(found)
 
 
@@ -131,6 +133,11 @@ def edit_targets(session: Session, method: str, selection: Selection) -> tuple[E
     return _of_node(session, method, nodes[0]) if nodes else ()
 
 
+def module_targets(path: str) -> tuple[EditTarget, ...]:
+    """Return the recipe target of a module, none for an empty path."""
+    return (EditTarget(TargetKind.MODULE, path),) if path else ()
+
+
 def _of_node(session: Session, method: str, node: ModelNode) -> tuple[EditTarget, ...]:
     inner = node.node
     if inner.kind is not NodeKind.CALL:
@@ -144,9 +151,7 @@ def _of_node(session: Session, method: str, node: ModelNode) -> tuple[EditTarget
     operator = verdicts[0].operator if verdicts else inner.target.replace("::", ".")
     if operator:
         found.append(EditTarget(TargetKind.OPERATOR, operator))
-    if inner.module_path:
-        found.append(EditTarget(TargetKind.MODULE, inner.module_path))
-    return (*found, *_of_verdicts(verdicts))
+    return (*found, *module_targets(inner.module_path), *_of_verdicts(verdicts))
 
 
 def _of_verdicts(verdicts: tuple[Verdict, ...]) -> list[EditTarget]:

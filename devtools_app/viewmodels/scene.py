@@ -27,6 +27,7 @@ from devtools_app.viewmodels.scene_clusters import (
     Clusters,
     branch_owner,
     clusters,
+    module_of,
     tagged,
 )
 from devtools_app.viewmodels.seen_texts import SeenTexts
@@ -242,6 +243,7 @@ def cluster_infos(
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
             *crossings.get(region.delegate, ("", "")),
+            module=module_of(region),
         )
     return infos
 

@@ -153,13 +153,18 @@ def _name(
     around = ""
     for region in regions:
         path = (*path, region.key)
-        module = region.key.rsplit(":", 1)[-1] if region.kind == MODULE else around
+        module = module_of(region) or around
         if path not in kinds:
             kinds[path] = region
             inside = around and module.startswith(f"{around}.")
             short = module.removeprefix(f"{around}.") if inside else module
             titles[path] = short if region.kind == MODULE else _title(region)
         around = module
+
+
+def module_of(region: GraphRegion) -> str:
+    """Return the path of the module that a region stands for, empty for others."""
+    return region.key.rsplit(":", 1)[-1] if region.kind == MODULE else ""
 
 
 def _title(region: GraphRegion) -> str:

@@ -182,7 +182,12 @@ def named_menu(parent: QWidget, name: str) -> QMenu:
 
 
 def item_menu(
-    parent: QWidget, name: str, selection: Selection, here: str, context: ViewContext
+    parent: QWidget,
+    name: str,
+    selection: Selection,
+    here: str,
+    context: ViewContext,
+    module: str = "",
 ) -> QMenu:
     """Return a menu of the clicked item: its name, where else it is shown, edits if it has any.
 
@@ -192,6 +197,7 @@ def item_menu(
         selection: what was clicked, empty for what no other view knows
         here: name of the view it was clicked in
         context: of the view
+        module: path of the module that was clicked, in place of a selection
     """
     menu = named_menu(parent, name)
     menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
@@ -200,7 +206,7 @@ def item_menu(
         if view != here:
             menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))
     menu.addSeparator()
-    _add_edits(menu, selection, context)
+    _add_edits(menu, selection, context, module)
     return menu
 
 
@@ -253,15 +259,16 @@ def show_finding_edits(
     return menu
 
 
-def _add_edits(menu: QMenu, selection: Selection, context: ViewContext) -> None:
-    from devtools_app.viewmodels.edit_targets import edit_targets, offers
+def _add_edits(menu: QMenu, selection: Selection, context: ViewContext, module: str = "") -> None:
+    from devtools_app.viewmodels.edit_targets import edit_targets, module_targets, offers
 
     state = context.store.state
     one = shown_variant(state)
     if one is None or state.session is None:
         return
     base = one.draft.present
-    targets = edit_targets(state.session, selection.method or state.method, selection)
+    method = selection.method or state.method
+    targets = module_targets(module) or edit_targets(state.session, method, selection)
     groups = offers(base, targets)
     if groups:
         context.jobs.previews.ask(base, base)  # the worker gets warm while the edits are read

@@ -82,7 +82,7 @@ def graph_menu(
     if found.item == found.edge == NOTHING:
         return _menu_of_all(canvas, focus, boxes, parent)
     own = selection if found.item != NOTHING else NO_SELECTION
-    menu = item_menu(parent, found.name, own, "graph", context)
+    menu = item_menu(parent, found.name, own, "graph", context, _module(placed, found.item))
     if placed is None:
         return menu
     copy = menu.actions()[_COPY]
@@ -95,6 +95,13 @@ def graph_menu(
             menu.insertAction(copy, action)
         menu.insertSeparator(copy)
     return menu
+
+
+def _module(placed: Placed | None, item: int) -> str:
+    """Return the path of the module that a box stands for, empty for others."""
+    if placed is None or item < placed.node_count:
+        return ""
+    return placed.scene.cluster_info(placed.path_of(item)).module
 
 
 def _menu_of_all(

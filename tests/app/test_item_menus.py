@@ -130,3 +130,27 @@ def test_a_click_beside_all_items_has_a_menu_of_the_drawing(
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), corner)
     QApplication.sendEvent(pane.canvas, event)
     assert shown.pop().actions()[0].text() != lines[0]  # the keyboard means what is selected
+
+
+@pytest.mark.slow
+def test_a_box_of_a_module_has_the_edits_of_that_module(make_window, qtbot, monkeypatch) -> None:
+    shown: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: shown.append(menu))
+    window: MainWindow = make_window()
+    open_sample(window, qtbot)
+    window.show_view("graph")
+    pane = next(host.view for host in window.hosts if host.spec.name == "graph")
+    assert isinstance(pane, GraphPane)
+    qtbot.waitUntil(lambda: not pane.working and not pane.canvas.is_empty(), timeout=20_000)
+    placed = pane.canvas.placed
+
+    def module(item: int) -> str:
+        boxed = item >= placed.node_count
+        return placed.scene.cluster_info(placed.path_of(item)).module if boxed else ""
+
+    lines = menu_lines(pane.canvas, shown, lambda item: bool(module(item)))
+    path = module(pane.canvas.selected_item)
+    assert f"This module: {path}" in lines
+    assert any(line.startswith(f"Keep module {path} off") for line in lines)
+    lines = menu_lines(pane.canvas, shown, lambda item: 0 <= item < placed.node_count)
+    assert not any(line.startswith("This module: ") for line in lines)

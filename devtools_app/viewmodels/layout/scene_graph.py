@@ -79,6 +79,7 @@ class ClusterInfo:
         share: part of the whole that it stands for, 0..1, None when unknown
         inward: tensors that enter it, and their bytes; empty where that is of no interest
         outward: tensors that leave it
+        module: path of the module that it stands for, empty for others
     """
 
     title: str
@@ -87,6 +88,7 @@ class ClusterInfo:
     share: float | None = None
     inward: str = ""
     outward: str = ""
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
