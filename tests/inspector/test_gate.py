@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -345,3 +347,19 @@ def test_recipe_beside_other_files_is_wrong_usage(tmp_path: Path) -> None:
     answer = gate(tmp_path / "recipe.json", CONVNET / "model.pte", require=STATIC)
     assert answer.code == 2
     assert "is a recipe, which is judged without other files" in answer.err
+
+
+def test_means_beside_a_baseline_are_of_the_runs_without_a_trace(tmp_path: Path) -> None:
+    """The same figure as without a baseline: a trace takes time itself."""
+    source = DATA / "runs/convnet_xnnpack"
+    shutil.copytree(source, tmp_path / "new")
+    report = json.loads((source / "run.json").read_text())
+    report["run_ms"] = [1.5 * time for time in report["run_ms"]]
+    (tmp_path / "new/run.json").write_text(json.dumps(report))
+    require = ("latency.mean<=1.2x baseline", "latency.mean<=1s")
+    answer = gate(tmp_path / "new", "--format", "json", "--baseline", source, require=require)
+    relative, alone = valid(answer, "gate")["data"]["requirements"]
+    assert relative["value"] == pytest.approx(alone["value"])
+    assert relative["ratio"] == pytest.approx(1.5)
+    assert relative["value"] / relative["baseline"] == pytest.approx(1.5)
+    assert "means of the steady runs" in relative["basis"]

@@ -117,9 +117,9 @@ def judge_requirement(
 def _judge_times(one: Requirement, evidence: Evidence, baseline: Evidence) -> Judgement:
     ratio = latency_ratio(evidence, baseline, one.metric)
     verdict = ratio.verdict
-    found = FoundValue(verdict.new, ratio.words, f"method {ratio.method}")
+    found = FoundValue(ratio.new, ratio.words, f"method {ratio.method}")
     met = one.holds(ratio.value)
-    return Judgement(one, met, found, verdict.old, ratio.value, verdict.content())
+    return Judgement(one, met, found, ratio.old, ratio.value, verdict.content())
 
 
 def _value(one: Requirement, evidence: Evidence) -> FoundValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
@@ -26,12 +26,16 @@ class Ratio:
 
     Attributes:
         value: what is compared with the bound; 1 where the two are not distinguishable
-        words: medians and verdict
+        new: latency of the program, in ms
+        old: that of its baseline, in ms
+        words: both and the verdict
         method: the method it is of
         verdict: the statistics behind it
     """
 
     value: float
+    new: float
+    old: float
     words: str
     method: str
     verdict: TimeVerdict
@@ -141,9 +145,14 @@ def _headlines(evidence: Evidence) -> dict[str, tuple[float, ...]]:
 def latency_ratio(evidence: Evidence, baseline: Evidence, metric: str = LATENCY) -> Ratio:
     """Return the latency as a multiple of the baseline's, the worst of the methods of both.
 
+    Means are of the runs without a trace where both sides have them, as the metric alone is.
+
     Raises: MissingError
     """
-    new, old = _times(evidence), _times(baseline)
+    bare = [_headlines(side) if metric == LATENCY_MEAN else {} for side in (evidence, baseline)]
+    new, old = dict(_times(evidence, bare[0])), dict(_times(baseline, bare[1]))
+    for name in bare[0].keys() & bare[1].keys() & new.keys() & old.keys():
+        new[name], old[name] = [list(bare[0][name])], [list(bare[1][name])]
     if metric == LATENCY_STOCK:
         new, old = (
             {name: _exchanged(side, name, blocks)[0] for name, blocks in times.items()}
@@ -151,31 +160,37 @@ def latency_ratio(evidence: Evidence, baseline: Evidence, metric: str = LATENCY)
         )
     shared = [name for name in new if name in old]
     if not shared and len(new) == len(old) == 1:  # a lone trace does not name its method
-        return _ratio(next(iter(new)), next(iter(new.values())), next(iter(old.values())))
+        return _ratio(next(iter(new)), next(iter(new.values())), next(iter(old.values())), metric)
     if not shared:
         raise MissingError(
             f"latency: {evidence.what} ran {', '.join(new)}, {baseline.what} ran {', '.join(old)}"
         )
-    found = [_ratio(name, new[name], old[name]) for name in shared]
+    found = [_ratio(name, new[name], old[name], metric) for name in shared]
     worst = max(found, key=lambda one: one.value)
     others = [name for name in shared if name != worst.method]
     if not others:
         return worst
     words = f"{worst.words}; the slowest beside its baseline of {', '.join(shared)}"
-    return Ratio(worst.value, words, worst.method, worst.verdict)
+    return replace(worst, words=words)
 
 
-def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
-    """Return the ratio; one block of each has no spread, only medians."""
+def _ratio(method: str, new: Blocks, old: Blocks, metric: str) -> Ratio:
+    """Return the ratio; one block of each has no spread, only medians or means."""
     verdict = judge(old, new)
-    reported = math.isfinite(verdict.high)
-    value = 1.0 if reported and verdict.word == ALIKE else verdict.ratio
-    words = f"{_shown(verdict.new)} beside {_shown(verdict.old)}, "
-    if reported:
-        words += verdict.words()
-    else:
-        words += "medians only: whether the difference is real is unknown from one block"
-    return Ratio(value, words, method, verdict)
+    if math.isfinite(verdict.high):
+        value = 1.0 if verdict.word == ALIKE else verdict.ratio
+        words = f"{_shown(verdict.new)} beside {_shown(verdict.old)}, {verdict.words()}"
+        return Ratio(value, verdict.new, verdict.old, words, method, verdict)
+    value, ours, theirs, kind = verdict.ratio, verdict.new, verdict.old, "medians"
+    if metric == LATENCY_MEAN:
+        ours, theirs = (
+            time_of_runs(metric, [time for block in blocks for time in block])[0]
+            for blocks in (new, old)
+        )
+        value, kind = ours / theirs, "means of the steady runs"
+    words = f"{_shown(ours)} beside {_shown(theirs)}, {kind} only: "
+    words += "whether the difference is real is unknown from one block"
+    return Ratio(value, ours, theirs, words, method, verdict)
 
 
 def _shown(ms: float) -> str:
