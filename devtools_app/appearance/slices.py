@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer
 
-_SECONDS = 0.010
+_SECONDS = 0.006
 
 
 class Slices(QObject):

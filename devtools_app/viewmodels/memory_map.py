@@ -11,6 +11,7 @@ from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
 from devtools_app.viewmodels.canvas_data import LegendEntry, MemoryData, Swatch
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
+from inspector.join.int_maps import GroupMap, places_of
 from inspector.memory.measured import INCREASE, PHASES, STEADY, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue
 from inspector.profile.join_index import JoinIndex
@@ -33,6 +34,7 @@ class MemoryMap:
         legend: meaning of the colours
         headline: planned, peak, bound and unused part in words
         issues: issues of the plan
+        places: index of each value of the program
     """
 
     arena: Arena
@@ -40,6 +42,7 @@ class MemoryMap:
     legend: tuple[LegendEntry, ...]
     headline: str
     issues: tuple[str, ...]
+    places: GroupMap
 
 
 def arena_titles(plan: MemoryPlan, size_unit: str = "auto") -> tuple[str, ...]:
@@ -87,7 +90,9 @@ def memory_map(
     )
     legend = _legend(session, plan.method, colours)
     issues = tuple(issue.message for issue in plan.issues)
-    return MemoryMap(arena, data, legend, headline(plan, arena, size_unit), issues)
+    places = places_of(value.value for value in values)
+    words = headline(plan, arena, size_unit)
+    return MemoryMap(arena, data, legend, words, issues, places)
 
 
 def on_one_scale(one: MemoryMap, other: MemoryMap) -> tuple[MemoryMap, MemoryMap]:
@@ -169,11 +174,9 @@ def _legend(session: Session, method: str, colours: NDArray[np.int64]) -> tuple[
     return tuple(entries)
 
 
-def selected_values(arena: Arena, selection: Selection, index: JoinIndex) -> tuple[int, ...]:
+def selected_values(shown: MemoryMap, selection: Selection, index: JoinIndex) -> tuple[int, ...]:
     """Return the indices of the values related to the selection, written before read."""
     related = related_to(selection, index)
-    if not related.values and not related.reads:
-        return ()
-    by_value = {value.value: place for place, value in enumerate(arena.values)}
-    requested = related.values if any(v in by_value for v in related.values) else related.reads
-    return tuple(by_value[value] for value in requested if value in by_value)
+    written = any(value in shown.places for value in related.values)
+    requested = related.values if written else related.reads
+    return tuple(shown.places[value][0] for value in requested if value in shown.places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -37,6 +37,7 @@ from devtools_app.widgets.time_strip import TimeStrip
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.jobs.planning import PlannerResult, plans_of
+from inspector.join.int_maps import GroupMap, places_of
 from inspector.memory.plan import MemoryPlan
 from inspector.profile.instruction_times import InstructionTimes, instruction_times
 from inspector.profile.join_index import JoinIndex, join_index
@@ -85,6 +86,7 @@ class _MemoryContent:
     beside: MemoryMap | None = None
     estimated: bool = False
     state: StateSeries | None = None
+    rows_of_value: GroupMap = field(default_factory=GroupMap)
 
 
 class MemoryPane(CanvasImage, PanelActions, Pane):
@@ -323,21 +325,21 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         content = self._content
         if content is None or content.map is None:
             return
-        found = selected_values(content.map.arena, state.selection, content.index)
+        found = selected_values(content.map, state.selection, content.index)
         self.canvas.set_selected(found[0] if found else -1)
         self.canvas.set_step(state.selection.instruction)
         self.other.set_step(state.selection.instruction)
         self.times.set_step(state.selection.instruction)
         if content.beside is not None:
-            also = selected_values(content.beside.arena, state.selection, content.index)
+            also = selected_values(content.beside, state.selection, content.index)
             self.other.set_selected(also[0] if also else -1)
         self.curve.set_step(state.selection.instruction)
-        requested = {content.map.arena.values[place].value for place in found}
-        rows = self.table.rows
-        highlighted = [row for row in range(rows.length) if _value_of(rows.key(row)) in requested]
+        rows_of = content.rows_of_value
+        requested = (content.map.arena.values[place].value for place in found)
+        highlighted = sorted(row for value in requested for row in rows_of.get(value, ()))
         self.table.highlight(highlighted)
         if state.selection.kind is SelectionKind.VALUE:
-            self.table.show_current(rows.key(highlighted[0]) if highlighted else None)
+            self.table.show_current(content.table.key(highlighted[0]) if highlighted else None)
 
 
 def _value_of(key: object) -> int | None:
@@ -388,8 +390,9 @@ def _build(session: Session, method: str, wanted: _MemoryRequest) -> _MemoryCont
     else:
         peak_only = wanted.scope != _ALL
         table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
+    rows_of = places_of(_value_of(table.key(row)) for row in range(table.length))
     return _MemoryContent(
-        plan, titles, place, content, table, index, words, times, other, estimated, state
+        plan, titles, place, content, table, index, words, times, other, estimated, state, rows_of
     )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MARGIN = 10
 _TOKENS = "devtools_app.viewmodels.python_tokens"  # not imported at start
 _RETRY = 15  # ms between two looks whether it is there
-_AT_ONCE = 2000  # lines; the others of a long text follow while the window is idle
+_AT_ONCE = 800  # lines; the others of a long text follow while the window is idle
 _SLICE = 0.004  # seconds of lexing between two looks at the user's events
 
 

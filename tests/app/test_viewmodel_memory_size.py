@@ -64,12 +64,13 @@ def test_memory_selection_of_an_instruction_finds_what_it_writes() -> None:
     session = opened("corpus/v1.5.1/tinygpt_xnnpack")
     plan = memory_plan(session, "forward")
     assert plan is not None
-    arena, index = plan.arenas[0], join_index(session, "forward")
+    shown, index = memory_map(session, plan, 0), join_index(session, "forward")
+    arena = shown.arena
     value = next(value for value in arena.values if value.made_by is not None)
     selection = Selection(SelectionKind.INSTRUCTION, "forward", instruction=value.made_by)
-    found = selected_values(arena, selection, index)
+    found = selected_values(shown, selection, index)
     assert value.value in {arena.values[place].value for place in found}
-    assert selected_values(arena, Selection(), index) == ()
+    assert selected_values(shown, Selection(), index) == ()
 
 
 def test_memory_plan_without_a_program_is_missing() -> None:
