@@ -139,6 +139,7 @@ class Chart(pg.PlotWidget):
         axis.setGrid(255 if grid else False)
         axis.setZValue(self._box.zValue() - 1)  # the grid lies behind what is drawn
         axis.setTicks([self._without_touching(ticks, metrics, upright=upright)])
+        axis.enableAutoSIPrefix(False)  # the labels have their unit; a factor would be a second one
         if title:
             axis.setLabel(title, color=palette.text, **{"font-size": f"{self._font.pixelSize()}px"})
         self._item.showAxis(side)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from devtools_app.widgets.chart import Chart
 from devtools_app.widgets.plot import Plot
 
 pytestmark = pytest.mark.gui
@@ -66,3 +67,21 @@ def test_plot_that_is_seen_is_drawn_at_once(qtbot, plot) -> None:
     drawn = plot.drawn
     plot.redraw()
     assert plot.drawn == drawn + 1
+
+
+@pytest.mark.parametrize("top", [1e-5, 0.82, 1.0, 4096.0, 3e9])
+@pytest.mark.parametrize("side", ["left", "bottom"])
+def test_titles_of_axes_have_no_factor_beside_the_unit_of_the_labels(
+    qtbot, theme, top: float, side: str
+) -> None:
+    page = QWidget()
+    qtbot.addWidget(page)
+    page.resize(300, 200)
+    chart = Chart(page)
+    chart.resize(300, 200)
+    chart.begin(theme.palette, theme.sans(), theme.palette.surface)
+    chart.show_range((0.0, top), (0.0, top))
+    chart.axis(side, [(0.0, "0"), (top, "82")], title="delegated / %")
+    page.show()
+    assert "delegated / %" in chart._item.getAxis(side).labelString()
+    assert "(x" not in chart._item.getAxis(side).labelString()
