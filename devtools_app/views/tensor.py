@@ -59,6 +59,7 @@ class _TensorList:
     sources: tuple[TensorSource, ...]
     table: Table
     selected: tuple[str, ...]
+    rows: list[int]  # of the selected ones
 
 
 class TensorPane(PanelActions, Pane):
@@ -158,7 +159,9 @@ class TensorPane(PanelActions, Pane):
             found = session_tensors(session)
             wanted = selected_tensors(session, method, selection)
             keys = tuple(one.key for one in wanted)
-            return _TensorList(session, found, list_table(found, units), keys)
+            table = list_table(found, units)
+            rows = [row for row in range(table.length) if table.key(row) in keys]
+            return _TensorList(session, found, table, keys, rows)
 
         self.request((state.open_session, method, selection, units), work)
 
@@ -187,10 +190,7 @@ class TensorPane(PanelActions, Pane):
             wanted = _largest(result.sources, result.selected)
         if wanted not in keys and not wanted.startswith(KEPT):
             wanted = _largest(result.sources, result.selected or keys)
-        rows = [
-            row for row in range(result.table.length) if result.table.key(row) in result.selected
-        ]
-        self.list.highlight(rows)
+        self.list.highlight(result.rows)
         self._show_tensor(wanted, again=other_session)
 
     @override
