@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
     QImage,
+    QImageReader,
     QResizeEvent,
     QTextBlock,
     QTextBlockFormat,
@@ -20,11 +22,28 @@ from PySide6.QtWidgets import QTextBrowser
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.latest import Latest, Token
 
 _MARGIN = 10
 _EDGE = 4  # beside an image
 _LINE_PERCENT = 118.0
 _IMAGE = "!["
+_KEPT = 24  # images that have been read, of a megabyte or two
+
+
+class _Image(NamedTuple):
+    path: str
+    room: int  # pixels of its largest width
+    ratio: float  # of those to the pixels of the window
+
+
+def _read(folder: Path, wanted: _Image, token: Token) -> QImage:
+    token.check()
+    image = QImage(str(folder / wanted.path))
+    if image.width() > wanted.room:  # Qt itself would leave out rows to shrink it
+        image = image.scaledToWidth(wanted.room, Qt.TransformationMode.SmoothTransformation)
+    image.setDevicePixelRatio(wanted.ratio)
+    return image
 
 
 class DocumentView(QTextBrowser):
@@ -45,6 +64,12 @@ class DocumentView(QTextBrowser):
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._refit)
+        self._images: dict[_Image, QImage] = {}
+        self._wanted: list[_Image] = []  # of the page, not read yet
+        self._ask = QTimer(self, singleShot=True, interval=0)
+        self._ask.timeout.connect(self._read_images)
+        self._reading = Latest("images of the guide", self)
+        self._reading.ready.connect(self._show_images)
         self.setObjectName("plain")
         self.setAccessibleName(name)
         self.setOpenLinks(False)
@@ -71,15 +96,44 @@ class DocumentView(QTextBrowser):
             return self._image(url.path())
         return None
 
+    @property
+    def _room(self) -> int:
+        """Return the largest width of an image, in pixels of the screen."""
+        within = max(self.viewport().width() - 2 * (_MARGIN + _EDGE), 1)
+        return round(within * self.devicePixelRatioF())
+
     def _image(self, path: str) -> QImage:
-        """Return an image, no wider than the view; Qt itself would leave out rows to shrink it."""
-        image = QImage(str(self._folder / path))
+        """Return an image no wider than the view, at first an empty one of its size.
+
+        To read and to shrink one takes 40 ms, for which a thread is there.
+        """
         ratio = self.devicePixelRatioF()
-        room = round(max(self.viewport().width() - 2 * (_MARGIN + _EDGE), 1) * ratio)
-        if image.width() > room:
-            image = image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation)
-        image.setDevicePixelRatio(ratio)
-        return image
+        key, room = _Image(path, self._room, ratio), self._room
+        if key in self._images:
+            return self._images[key]
+        self._wanted.append(key)
+        self._ask.start()
+        size = QImageReader(str(self._folder / path)).size()
+        if size.width() > room:
+            size = QSize(room, max(round(size.height() * room / size.width()), 1))
+        empty = QImage(size, QImage.Format.Format_ARGB32_Premultiplied)
+        empty.fill(Qt.GlobalColor.transparent)
+        empty.setDevicePixelRatio(ratio)
+        return empty
+
+    def _read_images(self) -> None:
+        wanted, folder = tuple(dict.fromkeys(self._wanted)), self._folder
+        self._reading.submit(lambda token: [(one, _read(folder, one, token)) for one in wanted])
+
+    def _show_images(self, found: list[tuple[_Image, QImage]]) -> None:
+        kind = QTextDocument.ResourceType.ImageResource.value
+        for key, image in found:
+            self._images[key] = image
+            if len(self._images) > _KEPT:
+                self._images.pop(next(iter(self._images)))
+            self.document().addResource(kind, QUrl(key[0]), image)
+        self._wanted.clear()
+        self.document().markContentsDirty(0, self.document().characterCount())
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
@@ -98,6 +152,8 @@ class DocumentView(QTextBrowser):
 
     def _render(self) -> None:
         self._fitted = self.viewport().width()
+        self._wanted.clear()
+        self._reading.cancel()
         document = self.document()
         document.setDocumentMargin(_MARGIN)
         document.setDefaultFont(self._theme.sans())

@@ -29,3 +29,38 @@ def test_document_with_images_is_rendered_once_for_a_width(theme, qtbot, tmp_pat
     qtbot.wait(200)
     assert len(rendered) <= 3
     assert view.horizontalScrollBar().maximum() == 0
+
+
+@pytest.mark.parametrize("width", [200, 1200])
+def test_images_are_read_in_a_thread_and_have_their_room_at_once(
+    theme, qtbot, tmp_path, width: int
+) -> None:
+    image = QImage(width, width // 2, QImage.Format.Format_RGB32)
+    image.fill(QColor("red"))
+    assert image.save(str(tmp_path / "a.png"))
+    view = DocumentView(theme, tmp_path, "page")
+    qtbot.addWidget(view)
+    view.resize(500, 900)
+    view.show()
+    view.show_markdown("# Title\n\n![a](a.png)\n")
+    height = view.document().size().height()
+    assert height > min(width, 400) // 2
+    assert not _red(view)
+
+    def is_seen() -> bool:
+        return _red(view) > 1000
+
+    qtbot.waitUntil(is_seen)
+    assert view.document().size().height() == pytest.approx(height, abs=2)
+    view.show_markdown("no image\n")
+    view.show_markdown("# Again\n\n![a](a.png)\n")
+    assert _red(view) > 1000  # it is kept
+    view.resize(350, 900)
+    qtbot.waitUntil(is_seen)
+
+
+def _red(view: DocumentView) -> int:
+    """Return how many pixels of a view are red."""
+    shown = view.viewport().grab().toImage()
+    points = ((x, y) for x in range(0, shown.width(), 2) for y in range(0, shown.height(), 2))
+    return sum(shown.pixelColor(x, y) == QColor("red") for x, y in points)
