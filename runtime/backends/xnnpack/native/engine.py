@@ -19,6 +19,7 @@ from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.representation import STORED
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import BoundCall, DelegateTracer
+from runtime.memory.huge_pages import new_memory_in_huge_pages
 from runtime.memory.release import can_be_read
 from runtime.memory.slots import TensorSlot, fill
 
@@ -50,8 +51,10 @@ class NativeEngine(Engine):
             value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
             for value in (*plan.inputs, *plan.outputs)
         }
+        nbytes = self._store.region.size if isinstance(process, LocalKernels) else 0
         try:
-            self._runtime = KernelRuntime(process, plan, plan.nodes, ends, self._store)
+            with new_memory_in_huge_pages(nbytes):  # packed weights
+                self._runtime = KernelRuntime(process, plan, plan.nodes, ends, self._store)
         except LibraryRefusedError as error:
             raise self._found(error) from None
 
