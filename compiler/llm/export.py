@@ -39,7 +39,7 @@ from compiler.partition.named_partitioners import create_partitioner, parse_part
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
 from compiler.pipeline.program_manager import ExecutorchProgramManager
 from compiler.quantize.program import NONE, quantize_program
-from compiler.quantize.weights import WeightModes, quantize_weights
+from compiler.quantize.weights import WeightModes, quantize_weights, weight_modes_by_method
 
 FORWARD = "forward"
 FOUNDATION = "foundation"  # file of all weights where a configuration names none
@@ -197,7 +197,8 @@ def quantized_programs(
     if not (given.qmode or table or given.modules):
         return dict(programs)
     how = WeightModes(linear_word(given) or NONE, table, given.modules)
-    return {name: quantize_weights(one, how) for name, one in programs.items()}
+    by_method = weight_modes_by_method(programs, how)
+    return {name: quantize_weights(one, by_method[name]) for name, one in programs.items()}
 
 
 def mark_files(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -22,7 +22,12 @@ from compiler.named import (
     parse_named,
 )
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
-from compiler.quantize.patterns import expand_modules
+from compiler.quantize.patterns import (
+    expand_modules,
+    opened_containers,
+    with_owners,
+    words_by_method,
+)
 from compiler.quantize.quiet_imports import import_quietly
 from compiler.untyped import expression_of, largest, ranges_of
 from schema.backends import DEFAULT, resolve
@@ -187,11 +192,10 @@ def _quantizer(program: ExportedProgram, how: QuantizationModes) -> Any:  # noqa
     chosen.set_global(configs[how.mode])
     paths, names = parts_of(program)
     # The innermost module decides, so the longest path comes first.
-    modules = expand_modules(how.modules, paths)
+    modules = opened_containers(expand_modules(how.modules, with_owners(paths)), paths)
     for path, word in sorted(modules.items(), key=lambda item: -len(item[0])):
         if path not in paths:
-            words = f"unknown module of the program; available: {_some(paths)}"
-            raise QuantizeError(f"{OVERRIDDEN_MODULES}.{path}: {words}")
+            raise QuantizeError(f"{OVERRIDDEN_MODULES}.{path}: {_refusal(program, path, paths)}")
         chosen.set_module_name(path, configs[word])
     for name, word in how.operators.items():
         chosen.set_operator_type(_packet(name), configs[word])
@@ -200,6 +204,35 @@ def _quantizer(program: ExportedProgram, how: QuantizationModes) -> Any:  # noqa
             raise QuantizeError(f"unknown node {name!r} of the program; available: {_some(names)}")
         chosen.set_node_name(name, configs[word])
     return chosen
+
+
+def _refusal(program: ExportedProgram, path: str, paths: Sequence[str]) -> str:
+    """Return why a module cannot have a word of its own."""
+    if any(name.startswith(f"{path}.") for name in program.state_dict):
+        return (
+            "the module is never called, so that no operator belongs to it; if its weights are "
+            "read elsewhere, name the operator or the node that reads them"
+        )
+    return f"unknown module of the program; available: {_some(paths)}"
+
+
+def modes_by_method(
+    programs: Mapping[str, ExportedProgram], how: QuantizationModes
+) -> dict[str, QuantizationModes]:
+    """Return the modes of each method: without those that name parts of other methods only."""
+    parts = {method: parts_of(program) for method, program in programs.items()}
+    owners = {method: with_owners(paths) for method, (paths, _) in parts.items()}
+    modules = words_by_method(how.modules, owners)
+    known = {name for _, names in parts.values() for name in names}
+
+    def nodes(names: Sequence[str]) -> dict[str, str]:
+        given = how.nodes.items()
+        return {name: word for name, word in given if name in names or name not in known}
+
+    return {
+        method: replace(how, modules=modules[method], nodes=nodes(parts[method][1]))
+        for method in programs
+    }
 
 
 def _check_mode(word: str, there: Sequence[str]) -> None:

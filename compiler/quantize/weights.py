@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from compiler.quantize.patterns import expand_modules
+from compiler.quantize.patterns import expand_modules, with_owners, words_by_method
 from compiler.quantize.program import (
     NONE,
     OVERRIDDEN_MODULES,
@@ -84,6 +84,18 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
             config = _table_config(how.embedding)
             quantize(graph, config, _among(tables))
         return export_again(program, graph, given[0])
+
+
+def weight_modes_by_method(
+    programs: Mapping[str, ExportedProgram], how: WeightModes
+) -> dict[str, WeightModes]:
+    """Return the modes of each method: without those for layers that only other methods have."""
+    if not how.modules or len(programs) == 1:
+        return dict.fromkeys(programs, how)
+    layers = {method: _layers_of(program.module())[0] for method, program in programs.items()}
+    known = {method: with_owners(paths) for method, paths in layers.items()}
+    modules = words_by_method(how.modules, known)
+    return {method: replace(how, modules=modules[method]) for method in programs}
 
 
 def _among(paths: Collection[str]) -> Callable[[nn.Module, str], bool]:
@@ -199,7 +211,7 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
         raise QuantizeError(f"unknown word {how.embedding!r}; expected 2, 4 or 8[:group=N]")
     found: dict[str, str] = {}
     used: set[str] = set()
-    modules = expand_modules(how.modules, _with_owners(linears))
+    modules = expand_modules(how.modules, with_owners(linears))
     for path in linears:
         inside = [one for one in modules if path == one or path.startswith(f"{one}.")]
         used.update(inside)
@@ -213,12 +225,6 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
         words = f"no linear layer in this module; available: {some}"
         raise QuantizeError(f"{OVERRIDDEN_MODULES}.{unknown[0]}: {words}")
     return found
-
-
-def _with_owners(paths: list[str]) -> list[str]:
-    """Return paths of layers, and of the modules that they are in."""
-    names = (path.split(".") for path in paths)
-    return [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
 
 
 def _group_of(word: str) -> int | None:

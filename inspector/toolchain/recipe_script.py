@@ -142,14 +142,16 @@ def _quantization_lines(how: Quantization) -> Iterator[str]:
         return
     if how.by_weights:
         yield "from compiler.quantize.weights import WeightModes, quantize_weights"
+        yield "from compiler.quantize.weights import weight_modes_by_method"
         modules = dict(parse_assignment(text, "MODE", OVERRIDES) for text in how.modules)
         words = f"{how.mode or NOT_QUANTIZED!r}, {how.embedding!r}, {modules!r}"
-        yield f"how = WeightModes({words})"
+        yield f"how = weight_modes_by_method(programs, WeightModes({words}))"
         yield "programs = {"
-        yield "    method: quantize_weights(program, how) for method, program in programs.items()"
-        yield "}"
+        yield "    method: quantize_weights(program, how[method])"
+        yield from ("    for method, program in programs.items()", "}")
         return
-    yield "from compiler.quantize.program import QuantizationModes, quantize_program"
+    yield "from compiler.quantize.program import QuantizationModes, modes_by_method"
+    yield "from compiler.quantize.program import quantize_program"
     yield "how = QuantizationModes("
     yield f"    {how.mode!r},"
     if how.per_tensor:
@@ -158,8 +160,8 @@ def _quantization_lines(how: Quantization) -> Iterator[str]:
     for name, words in parts:
         if words:
             yield f"    {name}={dict(map(_pair, words))!r},"
-    yield from (")", "programs = {")
-    yield f"    method: quantize_program(program, how, {calls})"
+    yield from (")", "by_method = modes_by_method(programs, how)", "programs = {")
+    yield f"    method: quantize_program(program, by_method[method], {calls})"
     yield from ("    for method, program in programs.items()", "}")
 
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError, parse_named
-from compiler.quantize.patterns import expand_modules
 from compiler.quantize.program import (
     MODES,
     NONE,
     QuantizationModes,
     SupportsAnnotate,
+    modes_by_method,
     named_quantizer,
-    parts_of,
     quantize_program,
 )
 from compiler.quantize.quiet_imports import import_quietly
-from compiler.quantize.weights import WeightModes, quantize_weights
+from compiler.quantize.weights import WeightModes, quantize_weights, weight_modes_by_method
 from inspector.recipes.compile_job import OVERRIDES, Quantization
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
@@ -86,11 +85,12 @@ def _quantize_weights(requested: Quantization, source: Exported, notify: Say) ->
         raise AnswerError(f"{words} only, and not with {', '.join(MODES)}")
     modules = how_to(requested).modules
     how = WeightModes(requested.mode or NONE, requested.embedding, modules)
+    by_method = weight_modes_by_method(source.programs, how)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         with timed_stage(notify, "quantize", method):
             try:
-                programs[method] = quantize_weights(program, how)
+                programs[method] = quantize_weights(program, by_method[method])
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantized: {error}") from error
     return replace(source, programs=programs)
@@ -101,7 +101,7 @@ def _chosen(
 ) -> Mapping[str, QuantizationModes | SupportsAnnotate | QuantizerElsewhere]:
     """Return the quantization by method, each with a separate quantizer."""
     if not requested.quantizer:
-        return _by_method(how_to(requested), source)
+        return modes_by_method(source.programs, how_to(requested))
     if replace(requested, calibration="", quantizer="") != Quantization():
         raise AnswerError("a quantizer replaces the mode and its overrides: use only one of them")
     try:
@@ -119,26 +119,6 @@ def _elsewhere(
     """Return the quantizer of a vendor in the interpreter of a job, None for this one."""
     python = interpreter_of(backend_python, text) if quantizer_vendor(text) is not None else ""
     return QuantizerElsewhere(python, parse_named(text, "mode"), libraries) if python else None
-
-
-def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:
-    """Return the overrides of each method: without those that name parts of other methods."""
-    parts = {method: parts_of(program) for method, program in source.programs.items()}
-    every: tuple[set[str], set[str]] = set(), set()
-    for modules, nodes in parts.values():
-        every[0].update(modules)
-        every[1].update(nodes)
-    how = replace(how, modules=expand_modules(how.modules, every[0]))
-
-    def of(given: Mapping[str, str], mine: Collection[str], known: Collection[str]) -> Any:  # noqa: ANN401
-        return {name: word for name, word in given.items() if name in mine or name not in known}
-
-    return {
-        method: replace(
-            how, modules=of(how.modules, mine[0], every[0]), nodes=of(how.nodes, mine[1], every[1])
-        )
-        for method, mine in parts.items()
-    }
 
 
 def how_to(requested: Quantization) -> QuantizationModes:
