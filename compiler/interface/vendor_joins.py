@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from torch.export import ExportedProgram
 
+from compiler.innermost import telling_exits
 from compiler.interface.inherited_handles import Handles, HandlesBefore, inheriting
 from compiler.interface.passed_handles import NodesBefore, following, marked, represented
 from schema.backends import resolve
@@ -62,7 +63,12 @@ def following_vendor(
 ) -> Generator[VendorJoins, None, None]:
     """Follow the nodes of a program through the passes of a vendor's backend."""
     before, nodes = HandlesBefore(program), marked(program.graph_module)
-    with inheriting(program), following(package_interpreter()), _writing(backend_id) as written:
+    with (
+        inheriting(program),
+        following(package_interpreter()),
+        _writing(backend_id) as written,
+        telling_exits(),
+    ):
         yield VendorJoins(backend_id, before, nodes, written)
 
 

@@ -12,6 +12,7 @@ from compiler.named import (
     object_in_file,
     parse_named,
 )
+from compiler.named_options import options_in_words
 from schema.backends import partitioners, resolve
 from schema.vendors.names import (
     partitioner_aliases,
@@ -57,11 +58,21 @@ def create_partitioner(asked: NamedObject) -> Any:  # noqa: ANN401 - ours or any
     built = (
         create_of_vendor("create_partitioner_of", vendor, asked.options)
         if vendor is not None
-        else create_named(asked, _class_of(asked))
+        else create_named(*_in_words(asked, _class_of(asked)))
     )
     if not callable(getattr(built, "partition", None)):
         raise PartitionerNameError(f"{asked.name} is not a partitioner: it has no method partition")
     return built
+
+
+def _in_words(asked: NamedObject, cls: type) -> tuple[NamedObject, type]:
+    """Return the name with its options converted and checked; a user's own class has any."""
+    if asked.in_file:
+        return asked, cls
+    try:
+        return NamedObject(asked.name, options_in_words(asked.name, cls, asked.options)), cls
+    except ValueError as error:
+        raise PartitionerNameError(str(error)) from error
 
 
 def _class_of(asked: NamedObject) -> type:

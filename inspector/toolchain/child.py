@@ -46,7 +46,18 @@ class ToolchainError(Exception):
 
 
 class ReportedError(Exception):
-    """A failure that the other interpreter has reported itself."""
+    """A failure that the other interpreter has reported itself.
+
+    Attributes:
+        is_report: its text is a sentence with the class of the error there
+        blame: usage, unreadable or failed: its cause
+    """
+
+    is_report = True
+
+    def __init__(self, sentence: str, *, blame: str = "failed") -> None:
+        self.blame = blame
+        super().__init__(sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class Interpreter:
         self._versions: dict[str, str] = {}
         self._result: dict[str, Any] | None = None
         self._message = ""
+        self._blame = "failed"
         self._missing: list[str] = []
         self._stage = ""
         self._runs_users_code = False
@@ -181,6 +193,7 @@ class Interpreter:
         else:
             if kind == "failed":
                 self._message = str(message.get("sentence", "")) or "no reason was given"
+                self._blame = str(message.get("blame", "")) or "failed"
             if kind == "stage" and message.get("seconds") is None:
                 self._stage = str(message.get("stage", ""))
             notify(kind, **message)
@@ -221,7 +234,7 @@ class Interpreter:
     def _judged(self) -> Response:
         """Return the answer, or raise the error instead."""
         if self._message:
-            raise ReportedError(self._message)
+            raise ReportedError(self._message, blame=self._blame)
         if self._missing:
             names = " and no ".join(self._missing)
             words = f"{self._python} has no {names}; {install_hint(self._python)}"

@@ -344,7 +344,9 @@ def _ask(python: str, kind: Any, **question: Any) -> Any:  # noqa: ANN401
     try:
         result = child.ask(question, _log).result
     except ReportedError as error:
-        raise ToolchainError(f"{python}: {error}") from error
+        asked_wrong = error.blame == "usage"
+        sentence = str(error) if asked_wrong else f"{python}: {error}"
+        raise ToolchainError(sentence, blame=error.blame) from error
     except ToolchainError:
         _children.pop(python, None)
         child.close()

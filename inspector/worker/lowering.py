@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import torch
@@ -59,8 +59,12 @@ def check_names(job: CompileJob) -> None:
     except ValueError as error:
         raise AnswerError(str(error)) from error
     for text in job.partitioners:
-        if not in_file(text) and not _elsewhere(job, text):
+        if in_file(text):
+            continue
+        if not _elsewhere(job, text):
             _partitioner(job, text)
+        elif ":" in text:  # its interpreter starts before the source does, to check the options
+            _partitioner(replace(job, libraries=()), text)
 
 
 def _partitioner(job: CompileJob, text: str) -> Any:  # noqa: ANN401

@@ -97,7 +97,7 @@ def test_words_become_values(given: dict[str, Any], expected: tuple[object, ...]
         ({"color": "red"}, "toy-vendor has no option 'color'; available: colour, deep, count"),
         ({"colour": "blue"}, "toy-vendor: colour cannot be 'blue'; available: RED, GREEN"),
         ({"deep": "maybe"}, "toy-vendor: deep cannot be 'maybe'; available: true, false"),
-        ({"count": "many"}, "toy-vendor: count is 'many', expected a whole number"),
+        ({"count": "many"}, "toy-vendor: count cannot be 'many'; expected a whole number"),
         ({"count": True}, "expected a whole number"),
     ],
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import configparser
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compiler.backends.vendors.options import Creator, VendorOptions
+from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
 
 _CONFIGS: Mapping[str, str] = {
@@ -15,6 +16,8 @@ _CONFIGS: Mapping[str, str] = {
     "a16w8": "get_symmetric_a16w8_quantization_config",
     "a8w4": "get_symmetric_a8w4_quantization_config",
 }
+_CONFIG = "Arm/vela.ini"
+_KINDS = ("System_Config", "Memory_Mode")
 _MAX_TOSA = "TOSA-1.0+FP+INT+int4+int16"
 
 
@@ -54,11 +57,13 @@ def ethos_u(options: VendorOptions) -> Creator:
 
 def _ethos_u_spec(options: VendorOptions) -> Creator:
     home = backend_part("arm.ethosu")
+    config = options.text("config_ini", _CONFIG)
+    sections = config_sections(config)
     found = {
-        "system_config": options.text("system_config"),
-        "memory_mode": options.text("memory_mode", None, _memory_modes()),
+        "system_config": options.text("system_config", None, sections["System_Config"]),
+        "memory_mode": options.text("memory_mode", None, sections["Memory_Mode"]),
         "extra_flags": options.words("extra_flags") or None,
-        "config_ini": options.text("config_ini", "Arm/vela.ini"),
+        "config_ini": config,
     }
     target = options.text("target", "ethos-u55-128", _accelerators())
     return lambda: home.EthosUCompileSpec(target, **found)
@@ -70,14 +75,36 @@ def _accelerators() -> tuple[str, ...]:
     return tuple(one.value for one in home.Accelerator if one.value.startswith("ethos-"))
 
 
-def _memory_modes() -> tuple[str, ...]:
-    """Return the memory modes of Vela's own configuration."""
-    folder = Path(str(importlib.import_module("ethosu").__file__)).parent
-    text = next((path.read_text("utf-8") for path in folder.rglob("Arm/vela.ini")), "")
-    mark = "[Memory_Mode."
-    return tuple(
-        line[len(mark) : line.index("]")] for line in text.splitlines() if line.startswith(mark)
-    )
+def config_sections(config: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the names that a configuration of Vela has, by their kind.
+
+    Args:
+        config: a file, or one of Vela's own as ``Arm/vela.ini``
+
+    Raises: OptionError if there is no such file, or it cannot be read
+    """
+    # a namespace package, which has no file
+    own = [Path(one, "config_files") for one in importlib.import_module("ethosu").__path__]
+    places = [Path(config), *(folder / config for folder in own)]
+    path = next((one for one in places if one.is_file()), None)
+    if path is None:
+        there = sorted(
+            one.relative_to(folder).as_posix() for folder in own for one in folder.rglob("*.ini")
+        )
+        listed = ", ".join(there) or "none"
+        raise OptionError(f"ethos-u: config_ini {config!r} is not a file; available: {listed}")
+    parser = configparser.ConfigParser()
+    try:
+        parser.read_string(path.read_text("utf-8"))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        words = " ".join(str(error).split())
+        raise OptionError(f"ethos-u: config_ini {config!r} cannot be read: {words}") from error
+    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for section in parser.sections():
+        kind, _, name = section.partition(".")
+        if kind in found:
+            found[kind].append(name)
+    return {kind: tuple(names) for kind, names in found.items()}
 
 
 def vgf(options: VendorOptions) -> Creator:

@@ -90,8 +90,7 @@ class VendorOptions:
         self.known[name] = ()
         found = self._given.get(name, default)
         if found is not default and (isinstance(found, bool) or not isinstance(found, int)):
-            words = f"{self._vendor}: {name} is {found!r}, expected a whole number"
-            raise OptionError(words)
+            raise self.refused(name, found, "a whole number")
         return found
 
     def member(
@@ -127,6 +126,10 @@ class VendorOptions:
         if unknown:
             there = ", ".join(self.known) or "none"
             raise OptionError(f"{self._vendor} has no option {unknown[0]!r}; available: {there}")
+
+    def refused(self, name: str, found: object, expected: str) -> OptionError:
+        """Return the error for a value of another form than an option has."""
+        return OptionError(f"{self._vendor}: {name} cannot be {found!r}; expected {expected}")
 
     def _refused(self, name: str, found: object, also: str = "") -> OptionError:
         values = self.known[name]

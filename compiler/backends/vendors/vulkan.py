@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
+from compiler.backends.vendors.options import Creator, VendorOptions
 from compiler.backends.vendors.package import backend_part
 from compiler.interface.inherited_handles import handle_of
 from schema.payloads.vulkan.graph import node_names
@@ -40,7 +40,8 @@ def _creating(cls: Any, options: VendorOptions) -> Creator:  # noqa: ANN401
     limits = options.words("texture_limits")
     if limits:
         if len(limits) != 3 or not all(one.isdigit() for one in limits):
-            raise OptionError(f"texture_limits is {','.join(limits)!r}, expected X,Y,Z")
+            expected = "three numbers, as 2048,2048,2048"
+            raise options.refused("texture_limits", ",".join(limits), expected)
         found["texture_limits"] = tuple(map(int, limits))
     given = {name: value for name, value in found.items() if value is not None}
     modules = options.words("nn_module_blocklist")

@@ -20,6 +20,7 @@ from compiler.backends.vendors.create import (
     create_partitioner_of,
     load_creators,
 )
+from compiler.named_options import options_in_words
 from inspector.toolchain.stock.package import StockError
 from schema.vendors.names import flow_vendor, partitioner_vendor
 from schema.vendors.table import Vendor, vendor_called, with_flow, with_partitioner
@@ -116,8 +117,8 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     if vendor is not None:
         return _of_vendor(vendor, options)
     cls = _class_of(name)
+    _check_options(name, cls, options)
     given = {key: _value(value, cls) for key, value in options.items()}
-    _check_options(name, cls, given)
     built = cls(**given)
     if not callable(getattr(built, "partition", None)):
         raise StockError(f"{name} is not a partitioner: it has no method partition")
@@ -160,7 +161,11 @@ def _flow(vendor: Vendor, options: Mapping[str, Any]) -> None:
 
 def _check_options(name: str, cls: Any, options: Mapping[str, Any]) -> None:  # noqa: ANN401
     try:
+        if ".py:" not in name:
+            options_in_words(name, cls, options)
         inspect.signature(cls).bind(**options)
+    except ValueError as error:
+        raise StockError(str(error)) from error
     except TypeError as error:
         raise StockError(f"{name} does not accept these options: {error}") from error
 
