@@ -75,7 +75,7 @@ class DocumentView(QTextBrowser):
         self.setOpenLinks(False)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
-        theme.follow(self._render)
+        theme.follow(self._render_again)
 
     def show_markdown(self, text: str) -> None:
         """Show a document from its beginning."""
@@ -143,8 +143,11 @@ class DocumentView(QTextBrowser):
 
     def _refit(self) -> None:
         """Shrink images to the width of the view, at the same place of the text."""
-        if self.viewport().width() == self._fitted:
-            return
+        if self.viewport().width() != self._fitted:
+            self._render_again()
+
+    def _render_again(self) -> None:
+        """Render at the same place of the text."""
         bar = self.verticalScrollBar()
         share = bar.value() / max(bar.maximum(), 1)
         self._render()
@@ -159,6 +162,8 @@ class DocumentView(QTextBrowser):
         document.setDefaultFont(self._theme.sans())
         document.clear()  # and what it has loaded
         document.setMarkdown(self._markdown)
+        # Qt leaves the cursor at the end, and scrolls there when the size changes
+        self.moveCursor(QTextCursor.MoveOperation.Start)
         self._style()
 
     def _style(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -239,8 +240,9 @@ class TableView(ItemPanel):
         return {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
 
     def _longest(self, column: Column, texts: Iterable[str]) -> int:
-        metrics = self._metrics(column)
-        return max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        """Return the width of the longest text, never rounded down: it would be cut."""
+        metrics = QFontMetricsF(self._metrics(column))
+        return math.ceil(max((metrics.horizontalAdvance(text) for text in texts), default=0.0))
 
     def _often(self, column: Column, texts: Iterable[str]) -> int:
         """Return the width at which three of four cells are whole."""

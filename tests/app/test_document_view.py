@@ -64,3 +64,18 @@ def _red(view: DocumentView) -> int:
     shown = view.viewport().grab().toImage()
     points = ((x, y) for x in range(0, shown.width(), 2) for y in range(0, shown.height(), 2))
     return sum(shown.pixelColor(x, y) == QColor("red") for x, y in points)
+
+
+@pytest.mark.parametrize("widths", [(60,), (60, 290), (300, 200), (20, 120, 400)])
+@pytest.mark.parametrize("image", ["", "![a](a.png)\n\n"])
+def test_document_begins_at_its_top_while_its_panel_slides_in(
+    theme, qtbot, tmp_path, image: str, widths: tuple[int, ...]
+) -> None:
+    view = DocumentView(theme, tmp_path, "page")
+    qtbot.addWidget(view)
+    view.show_markdown("# Title\n\n" + image + "words and more words\n\n" * 60)
+    for width in widths:
+        view.resize(width, 400)
+        view.show()
+        qtbot.wait(20)
+        assert view.verticalScrollBar().value() == 0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QAbstractItemView, QDialog, QScrollArea, QTableView
 
 from devtools_app.actions.keys import sheet_sections
@@ -19,11 +23,15 @@ from devtools_app.views import VIEWS
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.form_scroll import FormScroll
+from devtools_app.widgets.table_view import _PLAIN_PAD, TableView
 from devtools_app.widgets.value_label import ValueLabel
+from inspector.files.load import load_session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.facts import Fact, FactGroup, FactSheet
+from inspector.tables.files import file_table
 from inspector.tables.selection import Selection, SelectionKind
 from tests.app.clipped import cut_texts
+from tests.app.sessions import DATA
 from tests.app.window_views import host_of, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -204,3 +212,20 @@ def test_side_columns_of_a_wide_window_grow_with_the_text(make_window, qtbot, is
     assert cut_texts(host_of(window, "node")) == []
     assert window.docks.by_name["node"].width() >= 1.8 * 294
     assert window.docks.by_name["files"].width() >= 1.8 * 216
+
+
+@pytest.mark.parametrize("size", range(10, 31))
+def test_sizes_of_files_are_never_cut(qtbot, theme: Theme, size: int) -> None:
+    table = TableView(theme, "files")
+    qtbot.addWidget(table)
+    table.set_plain()
+    files = file_table(load_session([str(DATA / "corpus/v1.5.1/convnet_xnnpack")]))
+    table.show_table(replace(files, columns=(files.columns[0], files.columns[2])))
+    table.resize(500, 200)
+    table.show()
+    theme.set_size(size)
+    qtbot.wait(10)
+    metrics = QFontMetricsF(theme.mono())
+    room = table._grid.columnWidth(1) - _PLAIN_PAD
+    texts = [table.rows.text(row, 1) for row in range(table.rows.length)]
+    assert [metrics.elidedText(one, Qt.TextElideMode.ElideRight, room) for one in texts] == texts
