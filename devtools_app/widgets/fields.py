@@ -71,6 +71,10 @@ def _as_high_as_a_field(box: QWidget, hint: QSize) -> QSize:
 class ComboBox(QComboBox):
     """A combo box without the wheel; that of its open list works."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Qt gives it to what the wheel is over
+
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         e.ignore()
@@ -149,6 +153,7 @@ class SpinBox(QSpinBox):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         _indent(self.lineEdit())
 
     @override
@@ -171,6 +176,7 @@ class DoubleSpinBox(QDoubleSpinBox):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         _indent(self.lineEdit())
 
     @override

@@ -9,12 +9,25 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QStyleOptionButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QSpinBox,
+    QStyleOptionButton,
+    QWidget,
+)
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
-from devtools_app.widgets.fields import ComboBox, PushButton, SpinBox, ToolButton
+from devtools_app.widgets.fields import (
+    ComboBox,
+    DoubleSpinBox,
+    NarrowComboBox,
+    PushButton,
+    SpinBox,
+    ToolButton,
+)
 from inspector.files.load import pair
 from tests.app.window_views import host_of, open_sample
 from tests.architecture.tree import ROOT
@@ -63,6 +76,28 @@ def test_the_wheel_changes_no_field_and_scrolls_its_form(qtbot, kind) -> None:
     for clicks in (-1, 1, 3):
         assert not turn(field, clicks).isAccepted()  # goes on to the form around
     assert (field.currentIndex() if isinstance(field, QComboBox) else field.value()) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ComboBox,
+        SpinBox,
+        DoubleSpinBox,
+        lambda: NarrowComboBox(8),
+    ],
+    ids=["combo", "spin", "double", "narrow"],
+)
+@pytest.mark.parametrize("editable", [False, True])
+def test_the_wheel_does_not_move_the_keyboard_to_a_field(qtbot, make, editable: bool) -> None:
+    field = make()
+    qtbot.addWidget(field)
+    if isinstance(field, QComboBox):
+        field.setEditable(editable)
+    parts = [field, *field.findChildren(QWidget)]
+    policies = [one.focusPolicy() for one in parts if not one.focusProxy()]
+    assert Qt.FocusPolicy.WheelFocus not in policies
+    assert field.focusPolicy() == Qt.FocusPolicy.StrongFocus
 
 
 def test_no_field_or_button_of_the_window_is_one_without_these_habits() -> None:
