@@ -80,8 +80,13 @@ def _value(text: str) -> Any:  # noqa: ANN401 - any literal
         return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
+_EXECUTED: dict[Path, tuple[tuple[int, int, int], Any]] = {}  # with the stamp of the file
+
+
 def object_in_file(name: str) -> Any:  # noqa: ANN401 - whatever the file defines
-    """Return the object that ``file.py:NAME`` names; the file is executed.
+    """Return the object that ``file.py:NAME`` names.
+
+    The file is executed once until it changes: twice it could not register operators.
 
     Raises: UnknownNameError if the file or the name is missing; errors of the file
     """
@@ -96,6 +101,11 @@ def object_in_file(name: str) -> Any:  # noqa: ANN401 - whatever the file define
 
 
 def _module(file: Path) -> Any:  # noqa: ANN401
+    status = file.stat()
+    stamp = status.st_mtime_ns, status.st_size, status.st_ino
+    known = _EXECUTED.get(file)
+    if known is not None and known[0] == stamp:
+        return known[1]
     name = f"user_code_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -109,6 +119,7 @@ def _module(file: Path) -> Any:  # noqa: ANN401
     except BaseException:
         del sys.modules[name]  # a later try begins anew
         raise
+    _EXECUTED[file] = stamp, module
     return module
 
 

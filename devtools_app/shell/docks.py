@@ -72,6 +72,12 @@ class Dock(QDockWidget):
         self._comes_back = False  # it is shown again with its view
         self._away: EmptyState | None = None
         self.visibilityChanged.connect(self._visible)
+        self.toggleViewAction().triggered.connect(self._chosen)
+
+    def _chosen(self, on: bool) -> None:
+        """Bring up what a menu or the palette switched on: Qt shows it behind the others."""
+        if on:
+            self.bring_up()
 
     def set_compact(self, on: bool) -> None:
         """Hide the title where a tab shows the name."""

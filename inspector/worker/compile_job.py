@@ -9,6 +9,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from inspector.worker.job_result import (
 )
 from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
-from inspector.worker.lowering import backend_config, check_names, rules_without_effect
+from inspector.worker.lowering import backend_config, check_files, check_names, rules_without_effect
 from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.tasks import Task
@@ -254,8 +255,10 @@ def source_of(job: CompileJob, folder: Path, listener: MessageCollector) -> Expo
         with timed_stage(listener, "load"):
             return _stored(job.source.path, job.methods, listener)
     if job.python:
+        check_files(job)
         return _exported_elsewhere(job, folder, listener)
-    return exporter.exported(job.source.path, job.source.function, job.methods, listener)
+    source, check = job.source, partial(check_files, job)
+    return exporter.exported(source.path, source.function, job.methods, listener, check)
 
 
 def _stored(path: str, methods: tuple[str, ...], listener: MessageCollector) -> Exported:

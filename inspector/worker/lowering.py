@@ -67,6 +67,18 @@ def check_names(job: CompileJob) -> None:
             _partitioner(replace(job, libraries=()), text)
 
 
+def check_files(job: CompileJob) -> None:
+    """Execute the files that a job names, before an export that may take minutes.
+
+    Raises: AnswerError for a name without what is requested; errors of the files
+    """
+    passes_of(job)
+    for text in filter(in_file, job.partitioners):
+        _partitioner(job, text)
+    if in_file(job.memory_planner):
+        backend_config(job)
+
+
 def _partitioner(job: CompileJob, text: str) -> Any:  # noqa: ANN401
     try:
         asked = parse_partitioner(text)

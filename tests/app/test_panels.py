@@ -263,6 +263,18 @@ def test_box_that_was_clicked_stays_in_sight_beside_the_node_panel(window, qtbot
     assert canvas.room().width() - 100 < right <= canvas.room().width()
 
 
+@pytest.mark.parametrize("name", ["jobs", "issues", "log"])
+def test_a_panel_below_that_a_menu_switches_on_is_the_one_seen(window, qtbot, name: str) -> None:
+    docks = window.docks.by_name
+    docks["operators"].bring_up()
+    qtbot.waitUntil(lambda: window.below.open == "operators")
+    docks[name].toggleViewAction().trigger()
+    qtbot.waitUntil(lambda: docks[name].in_front and docks["operators"].isHidden())
+    assert window.below.open == name
+    docks[name].toggleViewAction().trigger()
+    assert not window.below.open
+
+
 # -- panels at the sides, arrangements -------------------------------------------------------
 
 

@@ -134,8 +134,22 @@ def module_of(file: Path) -> types.ModuleType:
     return module
 
 
-def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) -> Exported:
+def exported(
+    path: str,
+    function: str,
+    methods: tuple[str, ...],
+    notify: Say,
+    loaded: Callable[[], object] | None = None,
+) -> Exported:
     """Run a file, call a function of it, and export what it returns.
+
+    Args:
+        path: of the file
+        function: its name, or that of what it would return
+        methods: only these; empty for all
+        notify: called with messages
+        loaded: called between both, for what may need the user's code and shall not wait for
+            the export
 
     Raises: AnswerError for a missing function or an unsupported result; errors of the user's code
         or torch
@@ -146,6 +160,8 @@ def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) ->
         except SyntaxError as error:
             point_to(error, (str(Path(path).absolute()), 0))  # that of invalid bytes names no file
             raise
+    if loaded is not None:
+        loaded()
     try:
         return replace(export_answer(answer, methods, notify), asked=asked)
     except Exception as error:
