@@ -36,7 +36,7 @@ class Token(threading.Event):
 Work = Callable[[Token], object]
 
 
-class _Turns:
+class _ShortFirst:
     """Lets short pieces of work run one after the other.
 
     Threads share one interpreter: three at a time are not faster, but leave the GUI thread a
@@ -63,7 +63,7 @@ class _Turns:
                 self._free.notify_all()
 
 
-_TURNS = _Turns()
+_SHORT_FIRST = _ShortFirst()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,14 +152,14 @@ class Latest(QObject):
             result: object = None
             error: BaseException | None = None
             self._gui.ask().wait(_WAIT)
-            _TURNS.begin(job.token)
+            _SHORT_FIRST.begin(job.token)
             try:
                 job.token.check()
                 result = job.work(job.token)
             except BaseException as caught:  # noqa: BLE001 - reported on the GUI thread
                 error = caught
             finally:
-                _TURNS.end(job.token)
+                _SHORT_FIRST.end(job.token)
             self._hand_over(job, result, error)
 
     def _hand_over(self, job: _Job, result: object, error: BaseException | None) -> None:

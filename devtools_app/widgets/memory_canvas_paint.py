@@ -63,7 +63,7 @@ def screen_boxes(data: MemoryData, camera: Camera, size: QSize) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Blocks:
+class _SeenBlocks:
     """The blocks of one part of the plan in pixels.
 
     Attributes:
@@ -116,7 +116,7 @@ class MemoryDrawing:
         self._which = np.ravel(which)
         self._fills = [self._fill(*kind) for kind in kinds.tolist()]
         self._order = np.lexsort((data.first, data.offset, self._which))
-        self._blocks: _Blocks | None = None
+        self._blocks: _SeenBlocks | None = None
         self._seen_at: tuple[float, ...] = ()  # where the blocks are seen
 
     def _fill(self, colour: int, strong: int) -> str:
@@ -167,13 +167,13 @@ class MemoryDrawing:
         name = QPointF(plot.center().x() - wide / 2, plot.bottom() + 34)
         painter.drawText(name, self.data.step_name)
 
-    def _blocks_at(self, plot: QRectF, camera: Camera, size: QSize) -> _Blocks:
+    def _blocks_at(self, plot: QRectF, camera: Camera, size: QSize) -> _SeenBlocks:
         at = (camera.x, camera.y, camera.sx, camera.sy, size.width(), size.height())
         if self._blocks is None or self._seen_at != at:
             self._blocks, self._seen_at = self._lay_out(plot, camera, size), at
         return self._blocks
 
-    def _lay_out(self, plot: QRectF, camera: Camera, size: QSize) -> _Blocks:
+    def _lay_out(self, plot: QRectF, camera: Camera, size: QSize) -> _SeenBlocks:
         boxes = screen_boxes(self.data, camera, size)
         seen = (boxes[:, 0] <= plot.right()) & (boxes[:, 0] + boxes[:, 2] >= plot.left())
         seen &= (boxes[:, 1] <= plot.bottom()) & (boxes[:, 1] + boxes[:, 3] >= plot.top())
@@ -182,10 +182,10 @@ class MemoryDrawing:
         batches = [_on_pixels(part) for part in np.split(_spaced(boxes[painted]), ends)]
         large = (boxes[:, 2] >= _NAME_FROM[0]) & (boxes[:, 3] >= _NAME_FROM[1])
         wide = np.flatnonzero(seen & large)
-        return _Blocks(boxes, wide, _spaced(boxes[wide]), batches)
+        return _SeenBlocks(boxes, wide, _spaced(boxes[wide]), batches)
 
     def _paint_blocks(
-        self, painter: QPainter, plot: QRectF, blocks: _Blocks, marks: MemoryMarks
+        self, painter: QPainter, plot: QRectF, blocks: _SeenBlocks, marks: MemoryMarks
     ) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         for fill, batch in zip(self._fills, blocks.batches, strict=True):
@@ -202,7 +202,7 @@ class MemoryDrawing:
                 x, y, wide, high = blocks.boxes[value].tolist()
                 painter.drawRect(QRectF(x, y, max(wide, 2.0), max(high, 2.0)))
 
-    def _paint_names(self, painter: QPainter, plot: QRectF, blocks: _Blocks) -> None:
+    def _paint_names(self, painter: QPainter, plot: QRectF, blocks: _SeenBlocks) -> None:
         shown, boxes = blocks.wide, blocks.wide_boxes
         font, metrics = self._texts.font(self.colours, _LABEL)
         painter.setFont(font)
