@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, TextIO, cast
 
 _SHOWN = 400  # characters
 
@@ -41,7 +41,7 @@ def telling_exits() -> Generator[None, None, None]:
     """
     last = _LastLine(sys.stderr)
     try:
-        with contextlib.redirect_stderr(last):
+        with contextlib.redirect_stderr(cast("TextIO", last)):
             yield
     except SystemExit as error:
         words = error.code if isinstance(error.code, str) else last.line
@@ -72,7 +72,8 @@ def innermost(error: BaseException) -> str:
 def _of_command(error: subprocess.CalledProcessError) -> str:
     """Return the last line that a command wrote, with its name; its code if it wrote nothing."""
     given: Any = error.cmd
-    command = str(given[0] if isinstance(given, (list, tuple)) else given).rpartition("/")[2]
+    is_one = not isinstance(given, (list, tuple))
+    command = str(given if is_one else cast("Sequence[object]", given)[0]).rpartition("/")[2]
     written = (error.stderr, error.stdout)
     texts = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in written]
     lines = [line.strip() for text in texts for line in (text or "").splitlines()[::-1]]

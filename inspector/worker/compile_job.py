@@ -309,7 +309,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, listener: MessageCollecto
         assert process.stdout is not None
         reported = [_pass_on(line, listener) for line in process.stdout]
     if any(reported):
-        raise ReportedError
+        raise ReportedError("the export in the other interpreter failed")
     manifest = handed / exporter.MANIFEST
     if process.returncode or not manifest.is_file():
         raise InterpreterError(_why_ended(job.python, process.returncode))
