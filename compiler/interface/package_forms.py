@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from schema.vendors.table import vendors_of
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Form = Callable[[tuple[Any, ...], Mapping[str, Any]], Arguments]
@@ -30,6 +33,35 @@ FORMS: dict[str, tuple[str, Form]] = {
     "aten.var.dim": ("aten.var.correction", _corrected),
 }
 """Name of an operator -> that of the other form, and its arguments and keywords in it."""
+
+
+_POOL = re.compile(r"\baten[.:]+_?(max|avg)_pool[123]d")
+_STRIDE = 2  # its place in the schemas of pooling
+
+
+def for_backend(backend_id: str, program: Any) -> Any:  # noqa: ANN401 - an exported program
+    """Return a program that belongs to nothing else, in a form that a vendor's backend reads."""
+    if any(one.explicit_strides for one in vendors_of(backend_id)):
+        give_strides(program.graph_module)
+    return program
+
+
+def give_strides(graph_module: Any) -> None:  # noqa: ANN401 - a graph module
+    """Write out the strides of pooling that are left to be those of the kernel.
+
+    Some vendors read them from the arguments without the default of the schema.
+    """
+    for node in graph_module.graph.nodes:
+        if node.op != "call_function" or not _POOL.search(str(node.target)):
+            continue
+        given = node.args[_STRIDE] if len(node.args) > _STRIDE else node.kwargs.get("stride")
+        if given not in (None, [], ()):
+            continue
+        kwargs = {name: value for name, value in node.kwargs.items() if name != "stride"}
+        kernel = kwargs.pop("kernel_size", None) or node.args[1]
+        node.args = (node.args[0], kernel, kernel, *node.args[_STRIDE + 1 :])
+        node.kwargs = kwargs
+    graph_module.recompile()
 
 
 def in_package_form(name: str, node: Any) -> str:  # noqa: ANN401 - a node

@@ -26,7 +26,7 @@ from compiler.interface.backend import (
 )
 from compiler.interface.lifted_scalars import show_scalars
 from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
-from compiler.interface.package_forms import in_package_form
+from compiler.interface.package_forms import for_backend, in_package_form
 from compiler.interface.vendor_joins import following_vendor
 
 _HOME = "executorch.exir."
@@ -151,7 +151,7 @@ class _Foreign:
     ) -> ExportedProgram:
         """Return a program translated to the package that shares nothing with the given one."""
         del compile_specs
-        return in_foreign_terms(isolated_copy(edge_program))
+        return for_backend(self.__name__, in_foreign_terms(isolated_copy(edge_program)))
 
     def preprocess(
         self, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec]

@@ -32,6 +32,7 @@ class Vendor:
         traps: known ones
         on_device: its payloads run on its hardware only
         integers_only: it takes quantized operators only, each with all that is quantized with it
+        explicit_strides: it does not know that pooling without strides has those of its kernel
     """
 
     alias: str
@@ -52,6 +53,7 @@ class Vendor:
     traps: tuple[str, ...] = ()
     on_device: bool = False
     integers_only: bool = False
+    explicit_strides: bool = False
 
     @property
     def class_name(self) -> str:
@@ -122,6 +124,7 @@ VENDORS: tuple[Vendor, ...] = (
         packages=("coremltools>=9",),
         quantizer=f"{_M}coreml:quantizer",
         operators=f"{_M}coreml:operators",
+        explicit_strides=True,
         works="compile as a model; compiled models need macOS",
         traps=(
             "it computes in fp16 unless precision=FLOAT32",

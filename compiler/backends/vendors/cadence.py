@@ -12,6 +12,7 @@ import typing_extensions
 
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
+from compiler.interface.package_forms import give_strides
 
 _KEPT: list[Any] = []  # what defines an operator defines it for as long as it lives
 _RMS_NORM = (
@@ -60,6 +61,7 @@ class CadenceSteps:
         with torch.no_grad():
             program: Any = torch.export.export(captured, calls[0], strict=True)
             program = program.run_decompositions(table)
+            give_strides(program.graph_module)  # its fused pooling has no default
             prepared = steps.prepare_pt2e(program.module(check_guards=False), self._quantizer)
             for given in calls:
                 prepared(*given)

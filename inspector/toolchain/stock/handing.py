@@ -19,7 +19,7 @@ from compiler.dialect.mutating_ops import is_write
 from compiler.dialect.written import WRITTEN_NAMESPACES
 from compiler.innermost import innermost
 from compiler.interface.lifted_scalars import show_scalars
-from compiler.interface.package_forms import in_package_form
+from compiler.interface.package_forms import for_backend, in_package_form
 from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
 from inspector.toolchain.handed_files import CUSTOM_MEMBER
@@ -193,7 +193,8 @@ def preprocess(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     settings: dict[str, list[Any]] = {}
     for one in asked["programs"]:
         own = [kind(key, base64.b64decode(value)) for key, value in one["settings"]]
-        programs.setdefault(one["method"], []).append(read(Path(one["folder"])))
+        program = read(Path(one["folder"]))
+        programs.setdefault(one["method"], []).append(for_backend(backend.__name__, program))
         settings.setdefault(one["method"], []).append(own)
     results = preprocessed(backend, programs, settings, together=bool(asked["together"]))
     files = _files(folder)
