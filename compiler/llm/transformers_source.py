@@ -179,9 +179,11 @@ def transformers_model(
 ) -> nn.Module:
     """Return the package's model with the weights of a checkpoint, or random ones for None.
 
-    Raises: FamilyError; CheckpointError naming missing, unknown or unfitting weights
+    Raises: FamilyError, also for sizes that do not fit together; CheckpointError naming missing,
+        unknown or unfitting weights
     """
     model = _built(sizes, dtype)
+    _check_run(sizes, model)
     if weights is None:
         return model
     untyped: Any = model
@@ -200,6 +202,30 @@ def transformers_model(
         raise CheckpointError(f"the checkpoint does not load: {one_line(error)}") from error
     _check_loaded(report)
     return found
+
+
+def _check_run(sizes: TransformersSizes, model: nn.Module) -> None:
+    """Run one token, which takes no time on a model without memory.
+
+    Some modules of the package do not run on one; then the model itself decides.
+
+    Raises: FamilyError for sizes with which the modules do not run
+    """
+    try:
+        _run_one_token(empty_model(sizes))
+    except Exception:  # noqa: BLE001 - modules of the package raise anything
+        try:
+            _run_one_token(model)
+        except Exception as error:
+            words = f"the modules of {sizes.model_type!r} do not run with these sizes"
+            raise FamilyError(f"{sizes.place}: {words} ({one_line(error)})") from error
+
+
+def _run_one_token(model: nn.Module) -> None:
+    untyped: Any = model.eval()
+    tokens = torch.zeros((1, 1), dtype=torch.int64, device=untyped.device)
+    with torch.no_grad():
+        untyped(input_ids=tokens, use_cache=False)
 
 
 def _check_loaded(report: Mapping[str, Any]) -> None:

@@ -34,12 +34,15 @@ SIZES = {
 }
 PAIRS = {"num_key_value_heads": 2}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
-LATENT = {  # keys and values of other sizes than heads have
+HEADS = {  # of latent attention
     "kv_lora_rank": 16,
     "q_lora_rank": 16,
     "qk_rope_head_dim": 8,
     "qk_nope_head_dim": 8,
     "v_head_dim": 8,
+}
+LATENT = {  # keys and values of other sizes than heads have
+    **HEADS,
     "n_routed_experts": 4,
     "moe_intermediate_size": 32,
     "first_k_dense_replace": 1,
@@ -121,6 +124,11 @@ MANY = {
     },
     "modernbert-decoder": {"local_attention": 8, "global_attn_every_n_layers": 2},
     "diffllama": PAIRS,  # attention is a difference of two
+    "jais2": PAIRS,
+    "laguna": PAIRS,
+    "minicpm3": {**HEADS, "num_key_value_heads": 4},
+    "nanochat": PAIRS,
+    "youtu": {**HEADS, "num_key_value_heads": 4},
 }
 ONE = {  # one token a call
     "mamba": {"state_size": 8},
@@ -302,3 +310,26 @@ def test_members_that_only_the_modules_look_for_are_taken(kind: str) -> None:
     params["heads_dim"] = 16
     with pytest.raises(CompileError, match=r"^base.params: unknown name 'heads_dim'"):
         build_model(config_of({"base": base}))
+
+
+@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("minicpm3", {**HEADS, "num_key_value_heads": 2}),
+        ("youtu", {**HEADS, "num_key_value_heads": 2}),
+        ("llama", {"num_key_value_heads": 3}),
+        ("nanochat", {"num_key_value_heads": 3}),
+    ],
+)
+def test_sizes_that_do_not_fit_together_are_told_from_a_missing_cache(
+    kind: str, more: dict[str, Any], cache: bool
+) -> None:
+    base = {"model_class": kind, "params": {**SIZES, **more}}
+    if kind == "llama":
+        base = {"params": {"model_type": "llama", **SIZES, **more}}
+    with pytest.raises(CompileError) as caught:
+        export_llm(config_of({"base": base, "model": {"use_kv_cache": cache}}))
+    assert "static cache" not in str(caught.value)
+    assert str(caught.value).startswith("base.")
+    assert "\n" not in str(caught.value)
