@@ -27,6 +27,8 @@ from schema.errors import FormatError
 from schema.objects.plural import plural
 
 ALL_STATE = "all"
+GENERATED = "generated"  # in the place of a path: what the window has generated
+_HERE = "text generated here"
 _SAME_INPUTS = "The run has no calls of a sequence: each run had the same inputs."
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -130,23 +132,36 @@ class CallContent:
         return next((one.call for one in self.events if row in one.rows), None)
 
 
-def call_content(session: Session, path: str, units: Units) -> CallContent | None:
+def call_content(
+    session: Session, path: str, units: Units, generated: Mapping[str, Any] | None = None
+) -> CallContent | None:
     """Return the calls of a session, None where it has no report of calls.
 
     Args:
         session: with traces of a sequence, or with the report of a text beside its files
-        path: of the report to show; that of the session's first report if empty
+        path: of the report to show, ``GENERATED`` for that of the window; if empty that of the
+            session's first trace, of the window, or of a text beside the files
         units: of times and sizes
+        generated: report of the text that the window has generated with the session's program
     """
     found = _reports(session)
     named = {one: dump for _, one, dump in found}
     sources = tuple((title, one) for title, one, _ in found)
-    if path and path not in named:
+    if generated is not None:
+        sources = ((_HERE, GENERATED), *sources)
+    elif path == GENERATED:
+        path = ""
+    if path and path not in named and path != GENERATED:
         sources = (*sources, (_title(Path(path)), path))
-    source = path or next(iter(named), "")
+    traced = [one for _, one, dump in found if dump is not None]
+    here = [] if generated is None else [GENERATED]
+    source = path or next(iter([*traced, *here, *named]), "")
     if not source:
         return None
     try:
+        if generated is not None and source == GENERATED:
+            made = CallReport(Path(GENERATED), generated, generated=True)
+            return _content(session, sources, made, None, units)
         return read_calls(
             Path(source),
             lambda report: _content(session, sources, report, named.get(source), units),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget
 from typing_extensions import override
 
+from devtools_app.jobs.generated import generated_report
 from devtools_app.state.requests import Select
+from devtools_app.state.run_form import runnable
 from devtools_app.state.state import State
 from devtools_app.viewmodels.call_series import CallContent, StateSeries, call_content, described
 from devtools_app.views.pane import Pane
@@ -31,7 +34,8 @@ _NOTHING = Need(
     "No calls of a sequence",
     "A program with state, such as a language model with its cache, is run once over other inputs"
     " each call: the files of a folder, or what a Python function gives. Open the trace of such a"
-    " run beside the program, or the report of a generated text (etscope llm run -o).",
+    " run beside the program, or the report of a generated text (etscope llm run -o); a text that"
+    " is generated in the window has its calls here.",
     _COMMAND,
 )
 _FILTER = "Reports of calls (run.json generation.json);;JSON files (*.json);;All files (*)"
@@ -64,6 +68,8 @@ class CallsPane(PanelActions, Pane):
         self._call: int | None = None
         self._chosen: tuple[object, str] = (None, "")  # session, and the report opened for it
         self.empty.add_button("Open calls…", self._choose)
+        self._generation = context.jobs["generate"]
+        self._generation.changed.connect(self._follow_generation)
         self._lay_out_content()
         self._connect()
 
@@ -95,7 +101,19 @@ class CallsPane(PanelActions, Pane):
         owner, path = self._chosen
         one, units = state.open_session, state.units
         path = path if one is not None and owner == one.id else ""
-        self.request((one, path, units), lambda: call_content(session, path, units))
+        generated = self._generated(state)
+        made = self._generation.current if generated is not None else None
+        self.request(
+            (one, path, units, made), lambda: call_content(session, path, units, generated)
+        )
+
+    def _generated(self, state: State) -> Mapping[str, Any] | None:
+        """Return the report of the last text that the program of the session generated here."""
+        one, found = state.open_session, self._generation.current
+        what = None if one is None else runnable(one.id, one.session)
+        if found is None or what is None or found.job.program != what.program:
+            return None
+        return generated_report(found)
 
     @override
     def show_result(self, result: object) -> None:
@@ -164,6 +182,10 @@ class CallsPane(PanelActions, Pane):
         title = described(series) if series is not None else "state"
         self.bytes.show_series(series, title, self.state.units.size)
         self._mark(self._call)
+
+    def _follow_generation(self) -> None:
+        if self.isVisible() and not self._generation.running:
+            self.show_state(self.state)
 
     # -- reports ---------------------------------------------------------------------------
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -20,6 +18,7 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.generate_fields import GenerateFields
 from devtools_app.jobs.follower import JobProgress
+from devtools_app.jobs.generated import generated_report
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ShowStatus
 from devtools_app.state.run_form import Runnable, runnable
@@ -37,7 +36,7 @@ from devtools_app.widgets.table_view import TableView
 from inspector.files.language_model import no_language_model
 from inspector.files.session import Session
 from inspector.jobs.generating import GenerationState
-from inspector.jobs.messages import STOP, Ended
+from inspector.jobs.messages import STOP
 from inspector.recipes.llm_source import llm_source
 from inspector.tables.compile_stages import stage_table
 from inspector.tables.generation import calls_table, later_calls, speed_table
@@ -211,7 +210,7 @@ class GenerateView(QWidget):
             bar.setValue(bar.maximum())
 
     def _show_tables(self, found: JobProgress | None) -> None:
-        done = _finished(found)
+        done = generated_report(found)
         listed = None if found is None else (id(found.job), len(found.stages), found.outcome)
         self.times.setVisible(found is not None)
         for part in (self.calls, self.plot):
@@ -266,21 +265,15 @@ def _state(found: JobProgress) -> GenerationState:
     return found.state if isinstance(found.state, GenerationState) else GenerationState()
 
 
-def _finished(found: JobProgress | None) -> Mapping[str, Any] | None:
-    """Return the report of a generation that has finished."""
-    outcome = None if found is None else found.outcome
-    return outcome.result if outcome is not None and outcome.ended is Ended.FINISHED else None
-
-
 def _text_of(found: JobProgress) -> str:
-    done = _finished(found)
+    done = generated_report(found)
     return _state(found).text if done is None else str(done["text"])
 
 
 def _title(found: JobProgress | None, what: Runnable | None) -> str:
     if found is None:
         return f"Generate with {PurePath(what.program).name}" if what is not None else "Generate"
-    name, done = PurePath(found.job.program).name, _finished(found)
+    name, done = PurePath(found.job.program).name, generated_report(found)
     if done is not None:
         rate = f" · {done['tokens_per_second']:.4g} tokens/s behind the prompt"
         count = plural(len(done["tokens"]), "token")

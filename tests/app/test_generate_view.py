@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from pytestqt.qtbot import QtBot
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import JobAction
 from devtools_app.state.tab_groups import TabGroup
+from devtools_app.viewmodels.call_series import GENERATED
+from devtools_app.views.calls import CallsPane
 from devtools_app.views.generate import GenerateView
 from inspector.jobs.generating import GenerateJob
 from inspector.jobs.messages import STOP, Ended, Generated, Outcome, StageProgress
@@ -166,6 +169,43 @@ def test_the_program_generates_the_same_as_the_runner(
     assert current.outcome.result["tokens"] == stats.tokens
     assert view._text == "".join(pieces)
     assert view.calls.rows.length == len(stats.calls) == 9
+
+
+def test_calls_of_a_text_are_in_the_view_of_calls(
+    view: GenerateView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(WORKER, Here)
+    window = view.window()
+    assert isinstance(window, MainWindow)
+    window.show_view("calls")
+    qtbot.waitUntil(lambda: isinstance(host_of(window, "calls").view, CallsPane))
+    pane = host_of(window, "calls").view
+    assert isinstance(pane, CallsPane)
+    qtbot.waitUntil(lambda: not pane.working)
+    assert pane.empty.isVisible()
+
+    window.show_view("generate")
+    for count in (7, 4):
+        view.fields.prompt.setPlainText("Hello")
+        view.fields.tokens.setValue(count)
+        press(view, qtbot, "Generate")
+        qtbot.waitUntil(lambda: not view.runner.running)
+        window.show_view("calls")
+        qtbot.waitUntil(lambda count=count: pane.calls.rows.length == count)
+        assert pane.note.text() == f"{count} calls · {count} new tokens · without a trace"
+        assert not pane.sources.isVisible()
+        assert "later tokens" in pane.plot.title.text()
+        window.show_view("generate")
+
+    report = tmp_path / "generation.json"
+    report.write_text(json.dumps(REPORT))
+    monkeypatch.setattr(pane.context.paths, "open_file", lambda *_words: str(report))
+    window.show_view("calls")
+    pane._choose()
+    qtbot.waitUntil(lambda: pane.calls.rows.length == 3)
+    assert pane.sources.itemText(0) == "text generated here"
+    pane._open(GENERATED)
+    qtbot.waitUntil(lambda: pane.calls.rows.length == 4)
 
 
 def test_what_is_wrong_stands_beside_its_field(
