@@ -42,6 +42,9 @@ from inspector.tables.size import part_selection
 from inspector.tables.verdicts import verdict_group
 from inspector.units import Quantity, exact_text, format_bytes, format_share, format_total
 from schema.backends import short_backend
+from schema.graph import NodeKind
+
+_WITHOUT_OWNER = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)  # they run nowhere
 
 
 def node_facts(
@@ -177,6 +180,8 @@ def _why(session: Session, method: str, node: ModelNode | None) -> FactGroup:
             return FactGroup("", notice=f"Inside {name}", text=text)
         text = "The partitioner took it; it runs inside the delegate's call."
         return FactGroup("", notice=f"Delegated to {name}", text=text)
+    if node.node.kind in _WITHOUT_OWNER:
+        return FactGroup("")
     program = session.program
     if program is not None and not any(plan.delegates for plan in program.plans):
         return FactGroup("", notice="Not delegated", text="This program has no delegates.")

@@ -9,10 +9,12 @@ import pytest
 from devtools_app.viewmodels.node_facts import node_facts
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.partitions import partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.verdicts import OUTCOMES, _sentence, verdict_table
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.graph import NodeKind
 from tests.app.sessions import opened
 
 pytestmark = pytest.mark.slow
@@ -88,3 +90,23 @@ def test_reasons_do_not_say_their_outcome_again(reason: str, said: str) -> None:
 
 def test_every_outcome_has_words() -> None:
     assert set(OUTCOMES) == set(NodeOutcome)
+
+
+@pytest.mark.parametrize(
+    "folder", ["corpus/v1.5.1/convnet_portable", "corpus/v1.5.1/tinygpt_xnnpack"]
+)
+def test_inputs_outputs_and_constants_are_not_said_to_be_left(folder: str) -> None:
+    session = opened(folder)
+    graph = model_graph(session, "forward", COMPILED)
+    assert graph is not None
+    told: dict[NodeKind, set[bool]] = {}
+    for node in graph.nodes:
+        selection = Selection(SelectionKind.NODE, "forward", COMPILED, node.name)
+        sheet = node_facts(session, "forward", selection, Units())
+        left = any(group.notice == "Not delegated" for group in sheet.groups)
+        told.setdefault(node.node.kind, set()).add(left)
+    assert told[NodeKind.PLACEHOLDER] == {False}
+    assert True in told[NodeKind.CALL]
+    assert all(
+        told[kind] == {False} for kind in (NodeKind.OUTPUT, NodeKind.GET_ATTR) if kind in told
+    )

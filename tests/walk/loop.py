@@ -170,7 +170,7 @@ def _edit_by_keys(walker: Walker) -> None:
 
 
 def _see_edit(walker: Walker) -> None:
-    walker.see("push button", "^1 edit of the recipe, not compiled yet$", "deny nodes")
+    walker.see("push button", "^1 edit of the recipe, not compiled yet$", "deny (nodes|modules)")
     drawing(walker, "Graph", "edited")
 
 
