@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.jobs.latest import Latest
@@ -16,6 +16,7 @@ from devtools_app.state.state import State
 from devtools_app.viewmodels.log_lines import shown_line
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.first_focus import first_focus
 from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.log_text import LogText
 from devtools_app.widgets.outcome_line import OutcomeLine
@@ -55,6 +56,7 @@ class JobsView(QWidget):
         self._last: LoggedLine | None = None  # of the log that is shown
         self._measured: object = None
         self._is_chosen = False
+        self._awaited = False  # keys are for the list, which is being read
         self.table = TableView(context.theme, "jobs")
         self.table.set_need(_NONE)
         self.scope = ToolbarCombo(context.theme, "of", "Jobs of all programs or of those open")
@@ -82,6 +84,13 @@ class JobsView(QWidget):
     def show_state(self, state: State) -> None:
         """Show jobs that began or ended while the panel was not visible."""
         self._later()
+
+    def take_focus(self) -> None:
+        """Focus the list of jobs, as soon as it has any."""
+        self._awaited = not self.table.rows.length
+        found = first_focus(self.table)
+        if found is not None:
+            found.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def start_find(self) -> None:
         """Filter the jobs."""
@@ -138,6 +147,9 @@ class JobsView(QWidget):
         self.table.show_table(job_table(entries, units, now=time.time(), sizes=self._sizes))
         if not self._is_chosen and entries:  # the newest, until the user chooses
             self.table.show_current(entries[0].id)
+        focus = QApplication.focusWidget()
+        if self._awaited and entries and focus is not None and self.isAncestorOf(focus):
+            self.take_focus()
         self._show_chosen()
         if any(one.state == RUNNING for one in entries):
             self._soon.start(1000)  # the time of a running job goes on

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QTableView
 
 from devtools_app.actions.job_restart import JobRestart
 from devtools_app.jobs.history import JobHistory
@@ -279,6 +279,20 @@ def test_panel_shows_state_error_and_log_and_does_what_it_offers(
     words = shlex.split(QGuiApplication.clipboard().text())
     assert words == ["etscope", "compile", "/home/ada/net.py:build", "-o", str(folder)]
     _clean(window, view, qtbot, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs_before", [0, 2])
+def test_the_list_of_jobs_has_the_keyboard_once_it_has_any(
+    window, qtbot, tmp_path: Path, jobs_before: int
+) -> None:
+    for number in range(jobs_before):
+        _run_compile(window.jobs, qtbot, str(_build(tmp_path / str(number))), FAILED)
+    view = _panel(window, qtbot)
+    _run_compile(window.jobs, qtbot, str(_build(tmp_path / "build")), FAILED)
+    qtbot.waitUntil(lambda: view.table.rows.length == jobs_before + 1, timeout=5000)
+    qtbot.waitUntil(lambda: isinstance(window.focusWidget(), QTableView), timeout=5000)
+    assert view.table.isAncestorOf(window.focusWidget())
 
 
 def _clean(window: MainWindow, view: JobsView, qtbot, folder: Path) -> None:
