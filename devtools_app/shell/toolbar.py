@@ -17,6 +17,7 @@ from devtools_app.state.state import OVERLAYS, State
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.push_button import FittingButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
 if TYPE_CHECKING:
@@ -84,34 +85,13 @@ class GotoButton(PushButton):
             paint_key(painter, self.rect().toRectF(), _KEY, self._theme)
 
 
-class RecompileButton(PushButton):
-    """The most important button of the window; its words are fewer where there is little room."""
+class RecompileButton(FittingButton):
+    """The most important button of the window."""
 
     def __init__(self) -> None:
-        super().__init__(_RECOMPILE[0])
-        self.setAccessibleName("Recompile, run and compare")
-        self.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
+        tip = "Recompile by the recipe, run and compare  (Ctrl+R)"
+        super().__init__(_RECOMPILE, "Recompile, run and compare", tip)
         set_role(self, "primary", "true")
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)  # may shrink
-
-    def _size(self, words: str) -> QSize:
-        metrics, now = self.fontMetrics(), super().sizeHint()
-        more = metrics.horizontalAdvance(words) - metrics.horizontalAdvance(self.text())
-        return QSize(now.width() + more, now.height())
-
-    @override
-    def sizeHint(self) -> QSize:
-        return self._size(_RECOMPILE[0])
-
-    @override
-    def minimumSizeHint(self) -> QSize:
-        return self._size(_RECOMPILE[-1])
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        fitting = (one for one in _RECOMPILE if self._size(one).width() <= self.width())
-        self.setText(next(fitting, _RECOMPILE[-1]))
 
 
 class TopBar(QToolBar):

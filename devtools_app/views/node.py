@@ -15,7 +15,7 @@ from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
-from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.push_button import FittingButton
 from inspector.files.session import Session
 from inspector.graph.source import SourceFrame
 from inspector.tables.facts import FactSheet
@@ -32,6 +32,8 @@ _UNKNOWN = Need(
     " source lines, a trace adds times.",
 )
 
+_CHANGE = ("Change the recipe here…", "Change recipe…", "Change…")
+
 
 class NodePane(Pane):
     """A sheet of facts that follows the selection."""
@@ -42,11 +44,9 @@ class NodePane(Pane):
         super().__init__(context, "Node")
         self.facts = FactPanel(context.theme, "Details of the selection")
         self.facts.followed.connect(self._follow)
-        self._change = push_button(
-            "Change the recipe here…",
-            "Change how this is compiled; pointing at a change previews its effect",
-            self.show_changes,
-        )
+        tip = "Change how this is compiled; pointing at a change previews its effect"
+        self._change = FittingButton(_CHANGE, tip, tip)
+        self._change.clicked.connect(lambda: self.show_changes())
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
