@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QStandardPaths
@@ -37,6 +37,25 @@ _STAYS = "The file stays as it is, and no preferences are saved."
 _NOTHING: Mapping[str, object] = {}
 _NO_FRONTS: Mapping[str, str] = {}
 _VARIABLE = "ETSCOPE_SETTINGS"
+
+
+_STEMS = ("model", "run", "values")  # of files that a compile and a run write
+
+
+def _is_same(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether two are one session: the same files, or a folder and the files it has."""
+    if set(one) == set(other):
+        return True
+    return _is_folder_of(one, other) or _is_folder_of(other, one)
+
+
+def _is_folder_of(folder: tuple[str, ...], paths: tuple[str, ...]) -> bool:
+    """Return whether these are the files of a program and its run in a folder, by their names."""
+    if len(folder) != 1:
+        return False
+    home, files = PurePath(folder[0]), [PurePath(path) for path in paths]
+    named = all(one.suffix and one.stem in _STEMS for one in files)
+    return named and all(home in (one.parent, one.parent.parent) for one in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +119,7 @@ class Settings:
 
     def with_recent(self, paths: tuple[str, ...]) -> Settings:
         """Return the settings with a session as the most recent one."""
-        others = tuple(entry for entry in self.recents if set(entry) != set(paths))
+        others = tuple(entry for entry in self.recents if not _is_same(entry, paths))
         return replace(self, recents=(paths, *others)[:MAX_RECENTS])
 
     def without_recent(self, paths: tuple[str, ...]) -> Settings:

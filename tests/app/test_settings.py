@@ -205,3 +205,25 @@ def test_preferences_keep_any_folder(qtbot, theme, lines):
     dialog = Preferences(theme, replace(Settings(), source_roots=tuple(lines)), parent)
     assert dialog.chosen().source_roots == tuple(lines)
     parent.deleteLater()
+
+
+FILES = ("/a/net/model.pte", "/a/net/model.etrecord", "/a/net/run/run.etdp")
+
+
+@pytest.mark.parametrize(
+    ("former", "latest", "kept"),
+    [
+        (("/a/net",), FILES, 1),
+        (FILES, ("/a/net",), 1),
+        (FILES, FILES[::-1], 1),
+        (FILES, (*FILES[:2], "/a/net/run_2/run.etdp"), 2),  # another run
+        (("/a",), ("/a/x.pte",), 2),  # a folder of several programs
+        (("/a/other",), FILES, 2),
+        (("/a/net",), ("/a/net/run",), 2),
+        (("/a/net/model.pte",), ("/a/net/run/run.etdp",), 2),
+    ],
+)
+def test_a_folder_and_its_files_are_one_recent_session(former, latest, kept: int) -> None:
+    found = Settings().with_recent(former).with_recent(latest)
+    assert found.recents[0] == latest
+    assert len(found.recents) == kept
