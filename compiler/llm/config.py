@@ -332,6 +332,11 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
     group = config.quantization.group_size
     if group is not None and group < 1:
         yield "quantization.group_size", f"expected at least 1, found {group}"
+    if config.quantization.pt2e_quantize is not None:
+        words = ("qmode", "embedding_quantize", "modules")
+        others = [name for name in words if getattr(config.quantization, name)]
+        if others:
+            yield "quantization.pt2e_quantize", f"excludes {', '.join(others)}: set one of them"
     yield from _file_problems(export)
     yield from _adapter_problems(config)
     yield from _method_problems(config)

@@ -35,6 +35,8 @@ _NAMES = {
     "hidden_dim": "intermediate_size",
     "act_fn": "hidden_act",
     "windows": "layer_types",
+    "norm_eps": "rms_norm_eps",
+    "local_rope_theta": "rope_local_base_freq",
 }
 _GPT_NAMES = {"block_size": "n_positions", "act_fn": "activation_function"}
 

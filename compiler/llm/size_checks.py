@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -160,6 +161,10 @@ def _problems(sizes: OwnSizes) -> Iterator[tuple[str, str]]:
         found: int = getattr(sizes, name)
         if found < 1:
             yield name, f"expected at least 1, found {found}"
+    for one in fields(sizes):
+        number = getattr(sizes, one.name)
+        if isinstance(number, float) and not math.isfinite(number):
+            yield one.name, f"expected a finite number, found {number}"
     if sizes.act_fn not in ACTIVATIONS:
         yield "act_fn", f"unknown {sizes.act_fn!r}; available: {', '.join(ACTIVATIONS)}"
     if isinstance(sizes, DecoderSizes):
@@ -197,6 +202,8 @@ def _rotary_problems(sizes: DecoderSizes) -> Iterator[tuple[str, str]]:
     turned = int(sizes.size_of_head * sizes.partial_rotary_factor)
     if turned < 2 or turned % 2:
         yield "head_dim", f"expected an even number of turned elements, found {turned}"
+    if sizes.norm_eps < 0:
+        yield "norm_eps", f"expected at least 0, found {sizes.norm_eps}"
     if sizes.rope_theta <= 0:
         yield "rope_theta", f"expected above 0, found {sizes.rope_theta}"
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,9 @@ def test_sizes_that_do_not_fit_are_named_before_weights_exist(
         ({"hidden_size": "64"}, "base.params.hidden_size: expected an integer, found '64'"),
         ({"hidden_size": 0}, "base.params.hidden_size: expected at least 1, found 0"),
         ({"num_attention_heads": 5}, "base.params.num_attention_heads: 5 heads do not divide"),
+        ({"rms_norm_eps": -1.0}, "base.params.rms_norm_eps: expected at least 0, found -1.0"),
+        ({"rms_norm_eps": math.inf}, "base.params.rms_norm_eps: expected a finite number"),
+        ({"rope_theta": math.nan}, "base.params.rope_theta: expected a finite number, found nan"),
         ({"hidden_act": "sine"}, "base.params.hidden_act: unknown 'sine'; available: silu"),
         ({"layer_types": ["full_attention"]}, "base.params.layer_types: expected one for each of"),
         ({"hidden_siz": 64}, "base.params: unknown name 'hidden_siz'; available: "),
@@ -446,3 +450,22 @@ def test_a_configuration_is_quantized_and_run_by_the_documented_names(tmp_path: 
     full = runner.generate("Hello", GenerationConfig(ignore_eos=True))
     assert full.ended == "length"
     assert len(full.tokens) == 48 - 5 + 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"qmode": "int8"}, {"embedding_quantize": "4,32"}, {"modules": {"lm_head": "none"}}],
+)
+def test_two_ways_to_quantize_are_refused(more: dict[str, Any]) -> None:
+    quantization = {"pt2e_quantize": "xnnpack_dynamic", **more}
+    (name,) = more
+    with pytest.raises(CompileError, match=rf"quantization.pt2e_quantize: excludes {name}: set"):
+        config_of({"quantization": quantization})
+
+
+@pytest.mark.parametrize("name", ["norm_eps", "rope_theta", "attn_scale", "local_rope_theta"])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_sizes_that_are_no_finite_numbers_are_refused(name: str, number: float) -> None:
+    given: dict[str, Any] = {name: number}
+    with pytest.raises(CompileError, match=rf"^base.params.{name}: expected a finite number"):
+        build_model(config("llama3", **given))
