@@ -358,6 +358,25 @@ class Constants(nn.Module):
         return x + torch.full((2, 5), 3.5), torch.arange(3.0), torch.full((2, 2), 2.0), x * 2
 
 
+class Residual(nn.Module):
+    """A convolution for each channel, a norm and two layers behind it, twice: their values meet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 2, 2)
+        self.deep = nn.ModuleList(nn.Conv2d(6, 6, 3, padding=1, groups=6) for _ in range(2))
+        self.norm = nn.ModuleList(nn.LayerNorm(6) for _ in range(2))
+        self.wide = nn.ModuleList(nn.Linear(6, 8) for _ in range(2))
+        self.back = nn.ModuleList(nn.Linear(8, 6) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        for deep, norm, wide, back in zip(self.deep, self.norm, self.wide, self.back, strict=True):
+            y = norm(deep(x).permute(0, 2, 3, 1))
+            x = x + back(torch.tanh(wide(y))).permute(0, 3, 1, 2)
+        return x
+
+
 def _seeded(net: nn.Module, *inputs: Tensor) -> tuple[nn.Module, tuple[Tensor, ...]]:
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -477,6 +496,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "grouped": (Grouped, (2, 4, 8)),
     "excite": (Excite, (1, 4, 8, 8)),
     "integers": (Integers, (1, 3, 6, 8)),
+    "residual": (Residual, (1, 3, 8, 12)),
 }
 """Networks of one input, and its shape."""
 

@@ -33,6 +33,7 @@ _RECORDED = (
     "heads",
     "grouped",
     "excite",
+    "residual",
 )
 HERE = Path(__file__).resolve().parent
 
