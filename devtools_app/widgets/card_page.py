@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.widgets.first_focus import order_keys
+
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
 _LINE = 16  # height of a line of text of the usual size
 _LEFT_PART, _RIGHT_PART = 3, 2  # of the width: sentences with a button need more than facts
@@ -146,6 +148,14 @@ class CardPage(QScrollArea):
         if self._cards.isEnabled():  # else its cards are being replaced once more
             self.verticalScrollBar().setValue(self._scrolled)
             self.viewport().setUpdatesEnabled(True)
+            order_keys(self, self._all_cards())
+
+    def _all_cards(self) -> list[QWidget]:
+        """Return the cards in the order in which they are read."""
+        layouts = (self._head, self._left, self._right, self._far)
+        items = (layout.itemAt(at) for layout in layouts for at in range(layout.count()))
+        widgets = (item.widget() for item in items if item is not None)
+        return [one for one in widgets if one is not None]
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

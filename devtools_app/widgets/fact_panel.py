@@ -25,6 +25,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
+from devtools_app.widgets.first_focus import order_keys
 from devtools_app.widgets.link_button import LinkButton
 from devtools_app.widgets.text_label import breakable, text_label
 from devtools_app.widgets.value_label import ValueLabel
@@ -122,16 +123,8 @@ class FactPanel(QScrollArea):
         layout.addStretch(1)
         self._fit_labels()
         self.setWidget(page)
-        self._order_keys(page)
+        order_keys(self, (page,))
         self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
-
-    def _order_keys(self, page: QWidget) -> None:
-        """Set the tab order: facts created late would be after all other views."""
-        before: QWidget = self
-        for widget in page.findChildren(QWidget):
-            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
-                self.setTabOrder(before, widget)
-                before = widget
 
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:

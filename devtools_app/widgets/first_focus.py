@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -20,6 +22,18 @@ _CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox)
 def takes_keys(widget: QWidget) -> bool:
     """Return whether Tab reaches a widget that is visible."""
     return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.isVisible()
+
+
+def order_keys(before: QWidget, parts: Iterable[QWidget]) -> None:
+    """Put the controls of widgets into the order of Tab, behind one that is there already.
+
+    What is created late would be after all other views.
+    """
+    for part in parts:
+        for widget in (part, *part.findChildren(QWidget)):
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+                QWidget.setTabOrder(before, widget)
+                before = widget
 
 
 def first_focus(page: QWidget) -> QWidget | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
+from devtools_app.shell.focus_areas import stops
 from devtools_app.widgets.card_page import CardPage
 
 pytestmark = pytest.mark.gui
@@ -61,3 +62,25 @@ def test_a_page_that_is_filled_again_meanwhile_shows_the_new_cards(qtbot) -> Non
     qtbot.waitUntil(lambda: _settled(page))
     assert page.verticalScrollBar().value() == 200
     assert again[-1].isVisible()
+
+
+@pytest.mark.parametrize("count", [1, 4, 9])
+@pytest.mark.parametrize("times", [1, 3])
+def test_tab_goes_from_the_page_to_its_cards_and_then_on(qtbot, count: int, times: int) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    lines = QVBoxLayout(window)
+    page, other = CardPage("page"), QPushButton("another view")
+    for one in (page, other):
+        lines.addWidget(one)
+    window.show()
+    for _ in range(times):
+        page.begin()
+        page.clear()
+        buttons = [QPushButton(str(number)) for number in range(count)]
+        for number, button in enumerate(buttons):
+            (page.add_left, page.add_right)[number % 2](button)
+        page.end()
+        qtbot.waitUntil(lambda: _settled(page))
+        qtbot.wait(5)
+    assert stops(window) == [page, *buttons[::2], *buttons[1::2], other]

@@ -29,6 +29,7 @@ def test_words_fit_the_button_when_the_room_or_the_text_changes(
     page.resize(width, 60)
     page.show()
     theme.set_size(size)
+    qtbot.waitUntil(lambda: not theme.busy)
     qtbot.wait(20)
     assert cut_texts(page) == []
     assert button.accessibleName() == "Change the recipe"

@@ -127,6 +127,7 @@ def test_long_labels_leave_room_for_their_values(
     panel.show_sheet(FactSheet("aten.bmm", "attn", (FactGroup("Time", facts),)))
     panel.resize(width, 500)
     panel.show()
+    qtbot.waitUntil(lambda: not theme.busy)
     qtbot.wait(30)
     values = panel.findChildren(ValueLabel)
     assert len(values) == 2
@@ -224,7 +225,7 @@ def test_sizes_of_files_are_never_cut(qtbot, theme: Theme, size: int) -> None:
     table.resize(500, 200)
     table.show()
     theme.set_size(size)
-    qtbot.wait(10)
+    qtbot.waitUntil(lambda: not theme.busy)
     metrics = QFontMetricsF(theme.mono())
     room = table._grid.columnWidth(1) - _PLAIN_PAD
     texts = [table.rows.text(row, 1) for row in range(table.rows.length)]
