@@ -131,6 +131,12 @@ def blob_name(users: Sequence[User]) -> str:
     return _names_of(users) or users_text(users)
 
 
+def name_inside(users: Sequence[User], method: str, delegate: int) -> str:
+    """Return the name in modules of a blob, else its users inside of one delegate."""
+    own = [one for one in users if (one.method, one.delegate) == (method, delegate)]
+    return _names_of(users) or users_text(own or users)
+
+
 def _names_of(users: Sequence[User]) -> str:
     """Return the names of a blob; empty unless all of its users know one."""
     names = tuple(dict.fromkeys(user.name for user in users))

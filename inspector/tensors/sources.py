@@ -16,7 +16,7 @@ from inspector.join.saved_tensors import saved_tensors
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
 from inspector.size.constant_names import constant_names
-from inspector.size.users import blob_name, constant_users, is_hash
+from inspector.size.users import constant_users, is_hash, name_inside
 from inspector.tensors.elements import (
     Elements,
     NibbleElements,
@@ -186,7 +186,7 @@ def _constants(
             role = roles.get(value.name, "")
             yield _constant(
                 f"{method}/delegate {number}/{value.name}",
-                _readable(constant.name, blob_name(read_by), number, value.name),
+                _readable(constant.name, name_inside(read_by, method, number), number, value.name),
                 (method, number, role),
                 value,
                 constant,

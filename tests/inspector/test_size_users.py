@@ -12,6 +12,7 @@ from inspector.size.users import (
     User,
     blob_name,
     is_hash,
+    name_inside,
     part_title,
     stored_users,
     users_of,
@@ -116,3 +117,18 @@ def test_size_says_duplicates_only_when_asked() -> None:
     blobs = [part for part in parts if part["kind"] == "named data"]
     assert blobs
     assert all(part["used_by"] for part in blobs)
+
+
+@pytest.mark.parametrize("delegates", [1, 2, 5])
+def test_blob_that_several_delegates_read_is_called_by_the_users_in_the_one_that_is_shown(
+    delegates: int,
+) -> None:
+    users = [
+        User(f"delegate {one} Multiply_0 input2 in act.{one}", "forward", delegate=one)
+        for one in range(delegates)
+    ]
+    for one in range(delegates):
+        assert name_inside(users, "forward", one) == users[one].text
+    assert name_inside(users, "other", 0) == users_text(users)
+    named = [User(one.text, "forward", delegate=one.delegate, name="act.scale") for one in users]
+    assert name_inside(named, "forward", 0) == "act.scale"
