@@ -136,6 +136,25 @@ def test_keys_act_on_the_drawing_or_table_of_a_view(window, qtbot, name) -> None
     assert not isinstance(focus, (QComboBox, PushButton, ToolButton))
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("partitions", "partitions"),
+        ("structure", "Structure of the files"),
+        ("memory", "Memory plan"),
+        ("size", "Sizes"),
+        ("roofline", "Roofline"),
+    ],
+)
+def test_of_two_parts_the_one_at_the_left_has_the_keyboard(window, qtbot, name, part) -> None:
+    """The other one shows details of what is chosen in it."""
+    window.activateWindow()
+    window.show_view(name)
+    host = next(host for host in window.hosts if host.spec.name == name)
+    qtbot.waitUntil(lambda: host.view is not None and not host.view.working, timeout=20_000)
+    qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == part, timeout=5000)
+
+
 def test_the_keyboard_stays_in_a_view_whose_control_goes_away(window, qtbot) -> None:
     window.activateWindow()
     window.show_view("timeline")
