@@ -33,7 +33,7 @@ _TABS = {
 }
 _SAMPLE, _VARIANT = "keyword_spotter", "keyword_spotter_1"
 _GROUP_KEYS = {group: f"ctrl+alt+{number}" for number, group in enumerate(_TABS, 1)}
-_EDIT = r"^Keep .* off XNNPACK$"
+_EDIT = r"^Keep (?!module ).* off XNNPACK$"  # of a node or a delegate, not of a module
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _edit_in_menu(walker: Walker, at: tuple[int, int]) -> Item | None:
         walker.hands.move(at[0] + 40, at[1] + 20 * (down - 20))
         if entry := _menu_entry(walker, _EDIT):
             return entry
-        if _menu_entry(walker, "^Show everything"):  # the menu of the ground
+        if _menu_entry(walker, "^(Show everything|Keep module )"):  # of the ground or a module
             return None
     return None
 
