@@ -79,10 +79,10 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("native_m1", 5),
         ("mps_m1", 6),
         ("tosa_m1", 3),
-        ("tosa_steps", 8),
+        ("tosa_steps", 12),
         ("mps_m1_fp16", 6),  # its values are halves, though the payload calls them float32
         ("vgf_twice_int8", 1),  # its real clamp is of a quantization, not the activation
-        ("tosa_grouped", 2),  # steps of a convolution in groups are not those of the tanh before it
+        ("tosa_grouped", 6),  # steps of a convolution in groups are not those of the tanh before it
         ("coreml_excite_int8", 16),  # values have the names of nodes; what leaves a group is known
         ("tosa_slopes_int8", 3),  # the last of its roundings is behind the delegate
     ],
