@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from inspector.files.language_model import no_language_model
 from inspector.files.session import Session
 from inspector.findings.attempts import can_try, command_of, edit_words, known_job
 from inspector.findings.finding import Finding, Tone
@@ -30,6 +31,7 @@ class NextAction(str, Enum):
     TRY = "try"  # the edits of a finding, previewed
     OPEN = "open"  # a file beside those that are open
     RUN = "run"  # the program, for its times
+    GENERATE = "generate"  # text, for what a language model is run with
     VALUES = "values"  # run it with values and compare them with the record
     COMPARE = "compare"  # with the session beside it
     CALIBRATE = "calibrate"  # this machine
@@ -123,6 +125,11 @@ def _absent(session: Session) -> list[NextStep]:
     if session.program is None:
         what = "instructions, memory plan, delegates, sizes, and running it here"
         found.append(NextStep(NextAction.OPEN, "Open the program (.pte) beside it", what))
+    elif not session.dumps and not no_language_model(session.program):
+        what = "tokens and their speed, and times, state and values of each call"
+        text = "Generate text"
+        command = _command(session, "llm", "run", "PROGRAM", "--prompt", "Once upon a time")
+        found.append(NextStep(NextAction.GENERATE, text, what, command, "generate"))
     elif not session.dumps:
         what = "times of every operator and delegate, and memory as measured"
         text = "Run the program"
@@ -174,5 +181,11 @@ def _paths(session: Session) -> list[str]:
 
 
 def _run_command(session: Session) -> str:
+    return _command(session, "run", "PROGRAM", "-o", "run")
+
+
+def _command(session: Session, *words: str) -> str:
+    """Return a command with the path of the program in the place of PROGRAM, empty without one."""
     path = next((one.path for one in session.files if one.kind in ("pte", "bpte")), "")
-    return shlex.join(["etscope", "run", path, "-o", "run"]) if path else ""
+    placed = (path if word == "PROGRAM" else word for word in words)
+    return shlex.join(["etscope", *placed]) if path else ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from devtools_app.sample_data import LOOP
@@ -17,6 +20,7 @@ from inspector.findings.next_steps import (
     next_steps_beside,
 )
 from inspector.tables.registry import build
+from schema.program import decode, encode
 from tests.inspector.sessions import DATA
 
 NET = DATA / "corpus/v1.5.1/convnet_xnnpack"
@@ -96,3 +100,18 @@ def test_table_has_the_same_actions() -> None:
     assert [table.text(row, 0) for row in range(table.length)] == [
         one.text for one in next_steps(session)
     ]
+
+
+@pytest.mark.parametrize("fact", ["get_max_seq_len", "get_vocab_size", "get_nothing"])
+def test_language_model_generates_text(tmp_path: Path, fact: str) -> None:
+    program = decode((NET / "model.pte").read_bytes())
+    plans = (*program.plans, replace(program.plans[0], name=fact))
+    path = tmp_path / "model.pte"
+    path.write_bytes(encode(replace(program, table=replace(program.table, execution_plan=plans))))
+    found = next_steps(load_session([str(path)]))[0]
+    if fact == "get_nothing":
+        assert found.action is NextAction.RUN
+        return
+    assert found.action is NextAction.GENERATE
+    assert found.view == "generate"
+    assert found.command == f"etscope llm run {path} --prompt 'Once upon a time'"
