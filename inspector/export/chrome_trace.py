@@ -16,7 +16,7 @@ from inspector.files.session import Session
 from inspector.graph.source import user_frame
 from inspector.join.links import BlockLinks, Grade, link_block
 from inspector.profile.methods import unit_assumed
-from inspector.profile.timeline_runs import RunRange
+from inspector.profile.timeline_runs import RunRange, timeline_runs
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.timed_blocks import timed_blocks
@@ -43,6 +43,7 @@ def chrome_trace(session: Session, ranges: Sequence[RunRange] | None = None) -> 
     starts = _starts(blocks)
     events: list[dict[str, Any]] = []
     process = 0
+    labels = _labels(session)
     wanted = None if ranges is None else {(one.run.block, one.run.run): one for one in ranges}
     for number, block in enumerate(blocks):
         chosen = [
@@ -53,7 +54,7 @@ def chrome_trace(session: Session, ranges: Sequence[RunRange] | None = None) -> 
         links = link_block(session, block)
         facts = [_facts(links, block, event) for event in range(len(block))]
         for run in chosen:
-            title = f"{links.method or block.name} run {run}"
+            title = f"{links.method or block.name} {labels.get((number, run), f'run {run + 1}')}"
             events.append(_name("process_name", process, _METHOD, title))
             events.append(_name("thread_name", process, _METHOD, "method"))
             lanes = _Lanes(block, run, process)
@@ -75,6 +76,14 @@ def chrome_trace(session: Session, ranges: Sequence[RunRange] | None = None) -> 
             "inner_start_times": f"as reported by the backend; {synthesized} synthesizes them",
         },
     }
+
+
+def _labels(session: Session) -> dict[tuple[int, int], str]:
+    """Return what the timeline calls each run, by block and run."""
+    blocks = timed_blocks(session.timed_dumps).blocks
+    methods = dict.fromkeys(link_block(session, block).method or "" for block in blocks)
+    found = (one for method in methods for one in timeline_runs(session, method))
+    return {(one.block, one.run): one.label for one in found if one.executes}
 
 
 def _starts(blocks: tuple[Block, ...]) -> dict[int, int]:

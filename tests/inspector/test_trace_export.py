@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from inspector.export.chrome_trace import chrome_trace
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
+from inspector.profile.timeline_runs import timeline_runs
 from inspector.trace.blocks import trace_blocks
 from schema import etdump
 from schema.etdump import ETDump, EventKind, ProfileEvent
@@ -137,3 +138,16 @@ def test_text_is_the_trace_file_and_json_has_it_as_data() -> None:
     document = json.loads(run_verb("trace", folder).out)
     assert document == run_verb("trace", folder, "--format", "json").json["data"]
     assert document["traceEvents"]
+
+
+@pytest.mark.parametrize("path", folders("run.etdp"), ids=label)
+def test_runs_are_called_as_in_the_timeline(path: Path) -> None:
+    found = session(path)
+    named = {
+        event["args"]["name"]
+        for event in chrome_trace(found)["traceEvents"]
+        if event["name"] == "process_name"
+    }
+    for method in found.methods:
+        runs = [one for one in timeline_runs(found, method) if one.executes]
+        assert {f"{method} {one.label}" for one in runs} <= named
