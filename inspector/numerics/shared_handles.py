@@ -72,6 +72,8 @@ def distinguished(
         own = _not_of_others(named, given, members, found)
         several = [replace(event, nodes=own) for event in given]
         one = _only(own, several, members, fits)
+        if one is not None and len(several) > 1 and _goes_on(one, own, events, members):
+            one = None
         if one is not None:
             found.update(dict.fromkeys(own, one))
             continue
@@ -129,6 +131,26 @@ def _only(
     last = next(node for node in members if node.node.name == own[-1])
     fitting = [event for event in events if fits(event, last)]
     return (fitting or [*events])[-1]
+
+
+def _goes_on(
+    event: DelegateEvent,
+    own: Sequence[str],
+    events: Sequence[DelegateEvent],
+    members: Sequence[FlatNode],
+) -> bool:
+    """Return whether a step that no node has reads an event: the value may be that one's.
+
+    Handles of a whole call are what remains to steps whose node is not known. One that another node
+    is lowered to may be its.
+    """
+    for one in events:
+        if set(event.writes).isdisjoint(one.reads) or not set(own) < set(one.nodes):
+            continue
+        others = [node for node in members if node.node.name in {*one.nodes} - {*own}]
+        if one.kind and not any(becomes(node.operator, one.kind) for node in others):
+            return True
+    return False
 
 
 def _by_kind(

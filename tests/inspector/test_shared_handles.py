@@ -108,3 +108,25 @@ def test_event_with_the_handles_of_a_whole_call_leaves_others_their_nodes(operat
     }
     assert found["linear"].nodes == whole[:2]  # its value is that of the linear layer
     assert shared == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "known"),
+    [
+        ("SELECT", False),  # the last step of the quantize node itself, whose handle is lost
+        ("RELU", True),  # of another node, which reads the value
+    ],
+)
+def test_last_known_step_of_a_node_is_not_its_value_if_an_open_step_goes_on(
+    kind: str, known: bool
+) -> None:
+    steps = [
+        DelegateEvent("0", ("quantize",), "", (), "MUL", ("a",), ("b",)),
+        DelegateEvent("1", ("quantize",), "", (), "GREATER", ("a",), ("c",)),
+        DelegateEvent("2", (*NAMES, "behind"), "", (), kind, ("c", "b"), ("d",)),
+        DelegateEvent("3", (*NAMES, "behind"), "", (), "EXP", ("d",), ("e",)),
+    ]
+    found, shared = distinguished(_members(), steps)
+    assert ("quantize" in found) is known
+    assert ("quantize" in shared) is not known
+    assert not known or found["quantize"].name == "1"
