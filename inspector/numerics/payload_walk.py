@@ -134,7 +134,8 @@ class _PayloadWalk:
                     made.setdefault(self._call(event.kind, values), []).append(event)
         known = {*self._known.values()}
         for node in self._nodes:
-            read = [self._root(value) for value in node.reads]
+            roots = [self._root(value) for value in node.reads]  # without parameters
+            read = [one for one in roots if one in known or one in self._graph.producers]
             if node.writes[0] not in known and read and known.issuperset(read):
                 asked.setdefault(self._call(node.operator, read), []).append(node)
         for call, events in made.items():
