@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer
 
-_SECONDS = 0.006
+_SECONDS = 0.004
 
 
 class Slices(QObject):
