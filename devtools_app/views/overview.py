@@ -48,6 +48,7 @@ class OverviewPane(Pane):
         self._work: dict[str, tuple[Fact, ...]] = {}
         self._cards: dict[str, Card] = {}
         self._headline: HeadlineCard | None = None
+        self._counted = False  # whether that was asked for
         self._building = Slices(self)
         self._counting = Latest("work of methods", self)  # the rest need not wait for it
         self._counting.ready.connect(self._show_work)
@@ -78,9 +79,15 @@ class OverviewPane(Pane):
         """Show an overview."""
         self._content = result if isinstance(result, Overview) else None
         self._work = {}
+        self._counting.cancel()
+        self._counted = False
         self._rebuild()
+
+    def _count_work(self) -> None:
+        """Count the work of the methods, once the page is there: both at once take turns."""
         session = self.state.session
-        if session is not None:
+        if session is not None and not self._counted:
+            self._counted = True
             self._counting.submit(lambda _token: methods_work(session))
 
     def _show_work(self, result: object) -> None:
@@ -120,6 +127,7 @@ class OverviewPane(Pane):
         yield from self._add_left(content)
         yield from self._add_right(content)
         self.page.end()
+        self._count_work()
         focus = QApplication.focusWidget()
         if waiting and (focus is None or self.isAncestorOf(focus)):
             self.take_focus()

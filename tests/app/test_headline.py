@@ -18,6 +18,7 @@ from devtools_app.sample_data import LOOP
 from devtools_app.state.requests import Select, ShowView
 from devtools_app.viewmodels.headline import TimeSum, time_sum
 from devtools_app.viewmodels.status import status_facts
+from devtools_app.views import overview
 from devtools_app.views.overview import OverviewPane
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.fields import PushButton
@@ -26,6 +27,7 @@ from devtools_app.widgets.headline_card import HeadlineCard
 from devtools_app.widgets.run_strip import RunStrip, dot_heights
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.tables.facts import Fact
 from inspector.tables.method_facts import cost_facts
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.trace.run_times import RunTimes
@@ -198,3 +200,26 @@ def test_words_and_taller_buttons_of_a_row_share_a_middle(qtbot, width: int) -> 
     across = max((width + 4) // 54, 1)
     assert len(middles) == -(-len(parts) // across)
     assert max(box.bottom() for box in boxes) == row.height() - 1
+
+
+@pytest.mark.parametrize("order", [(0, 2), (2, 0), (0, 2, 0)])
+def test_work_is_that_of_the_session(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]
+) -> None:
+    sessions = {at: load_session(LOOP[at : at + 2]) for at in set(order)}
+    bench = Bench(qtbot, OverviewPane)
+
+    def work(session: Session) -> dict[str, tuple[Fact, ...]]:
+        return {"forward": (Fact("work of", session.name),)}
+
+    monkeypatch.setattr(overview, "methods_work", work)
+    for at in order:
+        bench.open(sessions[at])
+    name = sessions[order[-1]].name
+
+    def words() -> set[str]:
+        return {one.text() for one in bench.pane.findChildren(QLabel)}
+
+    qtbot.waitUntil(lambda: name in words() and "work of" in words())
+    others = {one.name for one in sessions.values()} - {name}
+    assert not others & words()
