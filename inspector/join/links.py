@@ -135,7 +135,7 @@ class BlockLinks:
         self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
         if self.graph is not None:
             self.nodes = nodes_by_handle(self.graph)
-        self.single = _order_matches(self.plan, self.handles, self.nodes)
+        self.single = order_matches(self.plan, self.handles, self.nodes)
         self.unmapped = unmapped_matches(self.plan, self.handles, self.graph)
         self._events = _delegate_events(block)
         self._whole: dict[int, frozenset[str]] = {}  # nodes of calls with several events
@@ -352,7 +352,7 @@ def _delegate_events(block: Block) -> dict[int, list[int]]:
     return events
 
 
-def _order_matches(
+def order_matches(
     plan: m.ExecutionPlan | None,
     handles: Mapping[int, tuple[int, ...]],
     nodes: Mapping[int, tuple[GraphNode, ...]],

@@ -6,7 +6,7 @@ Built once per method; look-ups are dictionary reads. Nodes are those of the com
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +18,14 @@ from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join import record_maps
 from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap, RunMap, run_map
 from inspector.join.link_codes import LinkCodes, link_codes
-from inspector.join.links import Link, link_block, unmapped_matches
+from inspector.join.links import Link, link_block, order_matches, unmapped_matches
+from inspector.join.node_index import nodes_by_handle
 from inspector.join.operands import Operands, delegate_output_counts, plan_operands
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
 from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timed_blocks import timed_blocks
+from schema.graph import GraphNode
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions
 from schema.program import model as m
@@ -261,8 +263,40 @@ def _of_record(session: Session, method: str, graph: ModelGraph) -> dict[int, tu
         )
         for step, own in handles.items()
     }
+    found.update(_single(session, method, found, handles, calls))
     found.update(_by_order(session, method, graph, handles))
     return found
+
+
+def _single(
+    session: Session,
+    method: str,
+    found: Mapping[int, tuple[str, ...]],
+    handles: record_maps.Handles,
+    calls: Collection[int],
+) -> dict[int, tuple[str, ...]]:
+    """Return the node of each kernel call that its operator tells among those of its handle.
+
+    A linear layer is a permutation and a product of one handle: each has its own time.
+    """
+    program, record = session.program, session.record
+    if program is None or record is None or method not in session.methods:
+        return {}
+    recorded = record_maps.edge_graph(record, method)
+    nodes: Mapping[int, tuple[GraphNode, ...]] = (
+        nodes_by_handle(recorded) if recorded is not None else {}
+    )
+    single: dict[int, tuple[str, ...]] = {}
+    for step, (name, _) in order_matches(program.plan(method), handles, nodes).items():
+        own = tuple(one for one in found.get(step, ()) if one.rpartition("/")[2] == name)
+        if len(own) == 1 and step not in calls:
+            single[step] = own
+    taken = {name for own in single.values() for name in own}
+    for step, names in found.items():
+        left = tuple(name for name in names if name not in taken)
+        if step not in single and step not in calls and left:
+            single[step] = left
+    return single
 
 
 def _by_order(
