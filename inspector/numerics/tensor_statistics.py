@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from schema.dtypes.scalar_type import scalar_type, to_float64
+from schema.dtypes.scalar_type import scalar_type, to_float64, widened
 
 Array = NDArray[Any]
 Facts = dict[str, float | int | None]
@@ -32,7 +32,7 @@ class RunningMoments:
 
     def add(self, piece: Array) -> None:
         """Add a piece (Chan's parallel variance)."""
-        values = piece.astype(np.float64) if piece.dtype.kind in "bf" else piece
+        values = widened(piece) if piece.dtype.kind in "bf" else piece
         self.count += len(values)
         if values.dtype.kind == "f":
             self.nan += int(np.isnan(values).sum())

@@ -275,7 +275,7 @@ def _single(
     handles: record_maps.Handles,
     calls: Collection[int],
 ) -> dict[int, tuple[str, ...]]:
-    """Return the node of each kernel call that its operator tells among those of its handle.
+    """Return the node of each kernel call whose operator one node of its handle alone has.
 
     A linear layer is a permutation and a product of one handle: each has its own time.
     """

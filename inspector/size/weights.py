@@ -14,7 +14,7 @@ from inspector.graph.model_graph import ModelNode
 from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.numerics.tensors import stored_tensors
-from schema.dtypes.scalar_type import numel, scalar_type, to_float64
+from schema.dtypes.scalar_type import numel, scalar_type, to_float64, widened
 from schema.graph import QuantizationParameters, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.model import Constant
@@ -146,7 +146,7 @@ def _spread_of(numbers: NDArray[Any]) -> Spread | None:
 
 
 def _counts(numbers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]:
-    wide = numbers.astype(np.float64)
+    wide = widened(numbers)
     wide = wide[np.isfinite(wide)]
     found, _ = np.histogram(wide, bins=BINS, range=(low, high))
     return found.astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.tensors.elements import Array, Elements
+from schema.dtypes.scalar_type import widened
 
 SIDE = 512  # most pixels a side
 _FEW = 256  # elements of a slice that is shown as one of many tiles
@@ -187,7 +188,7 @@ def _cells(
     found = np.full(len(places), np.nan)
     values: Array = elements.at(places[there])
     if values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
+        numbers = widened(values)
         found[there] = np.where(np.isfinite(numbers), numbers, np.inf)
     return np.reshape(found, (len(rows), len(columns)))
 

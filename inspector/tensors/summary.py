@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from inspector.numerics.tensor_statistics import Facts, RunningMoments
 from inspector.tensors.elements import Array, Elements
 from inspector.tensors.sources import NIBBLES, TensorSource
+from schema.dtypes.scalar_type import widened
 
 BINS = 64
 _MOST_PLACES = 20  # positions of NaN, infinity and the extremes that are listed
@@ -155,7 +156,7 @@ def bin_edges(low: float, high: float) -> NDArray[np.float64]:
 
 
 def _counted(piece: Array, edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    wide = piece.astype(np.float64)
+    wide = widened(piece)
     wide = wide[np.isfinite(wide)]
     scale = 2.0 ** -np.frexp(max(abs(edges[0]), abs(edges[-1])))[1]  # no overflow inside numpy
     found, _ = np.histogram(wide * scale, bins=BINS, range=(edges[0] * scale, edges[-1] * scale))

@@ -111,6 +111,15 @@ def to_float64(raw: np.ndarray, code: int) -> np.ndarray | None:
     return _float8(raw, *layout) if layout else None
 
 
+def widened(values: np.ndarray) -> np.ndarray:
+    """Return values as float64, signalling NaN of damaged files without a warning.
+
+    Shapes: values [...] -> float64[...]
+    """
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)
+
+
 # exponent bits, bias, whether infinity exists, whether 0x80 is the only NaN
 _FLOAT8 = {
     "float8_e5m2": (5, 15, True, False),

@@ -198,6 +198,7 @@ _Pages = tuple[QStackedWidget, _Sample, _Sample]
 
 
 def _pages(theme: Theme, qtbot: QtBot, *, fails: bool = False) -> _Pages:
+    qtbot.waitUntil(lambda: not theme.busy)  # what is made meanwhile is told of that, too
     pages = QStackedWidget()
     qtbot.addWidget(pages)
     samples = (_Sample(theme, fails=fails), _Sample(theme))

@@ -275,7 +275,7 @@ def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
     ("text", "words"),
     [
         ("demo-al", "did you mean demo-all"),
-        ("demo-all:colour=red", "does not accept these options"),
+        ("demo-all:colour=red", "has no option 'colour'; available: none"),
         ("xnnpack:configs=3", "does not accept these options"),
         ("demo-all:colour", "expected option=value"),
         ("none.py:Mine", "none.py: file not found"),

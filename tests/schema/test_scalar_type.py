@@ -17,6 +17,7 @@ from schema.dtypes.scalar_type import (
     scalar_type,
     tensor_nbytes,
     to_float64,
+    widened,
 )
 
 PLAIN = [
@@ -105,3 +106,14 @@ def test_codes_are_those_of_the_stock_schema() -> None:
     for code, name in theirs.items():
         wanted = short.get(name, name.lower())
         assert scalar_type(code).name.replace("_", "") == wanted.replace("_", "")
+
+
+@pytest.mark.parametrize(
+    ("bits", "dtype"), [(0x7D00, "<f2"), (0xFD01, "<f2"), (0x7F800001, "<f4"), (0xFFA00000, "<f4")]
+)
+def test_signalling_nan_is_widened_without_a_warning(bits: int, dtype: str) -> None:
+    values = np.array([bits, 0], "<u2" if dtype == "<f2" else "<u4").view(dtype)
+    found = widened(values)
+    assert found.dtype == np.float64
+    assert np.isnan(found[0])
+    assert found[1] == 0
