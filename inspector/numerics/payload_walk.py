@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
@@ -68,7 +69,9 @@ class _PayloadWalk:
         self._writers = {one.writes[0]: one for one in self._events}
         self._nodes = [one for one in nodes if one.writes and not _moves(one)]
         self._makers = {one.writes[0]: one for one in self._nodes}
+        self._by_name = {one.node.name: one for one in self._nodes}
         self._known: dict[str, Value] = {}
+        self._learned: set[Value] = set()  # the values of those
         self._doubted: set[str] = set()
         names = {name for one in self._events for name in one.reads if name not in self._writers}
         reads = {value for one in nodes for value in one.reads if value not in graph.producers}
@@ -81,6 +84,7 @@ class _PayloadWalk:
         if writer is not None and maker is not None and not is_as_large(self._graph, writer, maker):
             return False
         known = self._known.setdefault(place, root)
+        self._learned.add(known)
         if known != root:
             self._doubted.add(place)
             return False
@@ -88,10 +92,10 @@ class _PayloadWalk:
 
     def walk(self) -> None:
         """Go on while that finds more."""
+        self._by_constants()
         before = -1
         while before < len(self._known):
             before = len(self._known)
-            self._by_constants()
             self._forward()
             self._backward()
 
@@ -106,7 +110,7 @@ class _PayloadWalk:
             if has_shape_of(self._graph, event, node):
                 fitting.setdefault(node.node.name, []).append(event)
         for name, events in fitting.items():
-            sizes = _sizes(self._graph, next(n for n in self._nodes if n.node.name == name))
+            sizes = _sizes(self._graph, self._by_name[name])
             exact = (one for one in events if _logged_sizes(one) == sizes)
             found[name] = replace(next(exact, events[0]), nodes=(name,), grade=FLOW)
         return found
@@ -114,10 +118,17 @@ class _PayloadWalk:
     # ---- steps
     def _by_constants(self) -> None:
         """Match operators that alone read a constant which one node of their kind alone reads."""
+        events: dict[str, list[DelegateEvent]] = {}
+        for event in self._events:
+            for name in dict.fromkeys(event.reads):
+                events.setdefault(name, []).append(event)
+        nodes: dict[Value, list[FlatNode]] = {}
+        for node in self._nodes:
+            for value in dict.fromkeys(map(self._root, node.reads)):
+                nodes.setdefault(value, []).append(node)
         for name, value in self._constants.items():
-            events = [one for one in self._events if name in one.reads]
-            nodes = [one for one in self._nodes if value in map(self._root, one.reads)]
-            pairs = [(e, n) for e in events for n in nodes if becomes(n.operator, e.kind)]
+            readers = events.get(name, ()), nodes.get(value, ())
+            pairs = [(e, n) for e, n in product(*readers) if becomes(n.operator, e.kind)]
             if len(pairs) == 1:
                 event, node = pairs[0]
                 self.learn(event.writes[0], node.writes[0])
@@ -132,7 +143,7 @@ class _PayloadWalk:
                 values = [self._of(name) for name in read]
                 if read and None not in values and self._has_all(event, len(read)):
                     made.setdefault(self._call(event.kind, values), []).append(event)
-        known = {*self._known.values()}
+        known = self._learned
         for node in self._nodes:
             roots = [self._root(value) for value in node.reads]  # without parameters
             read = [one for one in roots if one in known or one in self._graph.producers]
@@ -154,8 +165,9 @@ class _PayloadWalk:
             names = {self._place(name): name for name in self._data(event)}
             values = dict.fromkeys(self._root(value) for value in node.reads)
             left = [name for name in names if self._of(name) is None]
-            known = {*self._known.values()}
-            open_values = [one for one in values if one in self._makers and one not in known]
+            open_values = [
+                one for one in values if one in self._makers and one not in self._learned
+            ]
             if len(left) == len(open_values) == 1:
                 self.learn(left[0], open_values[0])
             elif len(left) == len(open_values) == 2:
