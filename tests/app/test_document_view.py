@@ -10,14 +10,20 @@ from devtools_app.widgets.document_view import DocumentView
 pytestmark = pytest.mark.gui
 
 
-def test_document_with_images_is_rendered_once_for_a_width(theme, qtbot, tmp_path) -> None:
-    image = QImage(1200, 700, QImage.Format.Format_RGB32)
-    image.fill(QColor("white"))
-    assert image.save(str(tmp_path / "a.png"))
-    view = DocumentView(theme, tmp_path, "page")
+def _view(theme, qtbot, folder, colour: str, image: tuple[int, int], size: tuple[int, int]):
+    """Return a shown view of a size, in a folder with one image a.png of a colour."""
+    drawn = QImage(*image, QImage.Format.Format_RGB32)
+    drawn.fill(QColor(colour))
+    assert drawn.save(str(folder / "a.png"))
+    view = DocumentView(theme, folder, "page")
     qtbot.addWidget(view)
-    view.resize(300, 400)
+    view.resize(*size)
     view.show()
+    return view
+
+
+def test_document_with_images_is_rendered_once_for_a_width(theme, qtbot, tmp_path) -> None:
+    view = _view(theme, qtbot, tmp_path, "white", (1200, 700), (300, 400))
     rendered = []
     render = view._render
     view._render = lambda: (rendered.append(view.viewport().width()), render())
@@ -35,13 +41,7 @@ def test_document_with_images_is_rendered_once_for_a_width(theme, qtbot, tmp_pat
 def test_images_are_read_in_a_thread_and_have_their_room_at_once(
     theme, qtbot, tmp_path, width: int
 ) -> None:
-    image = QImage(width, width // 2, QImage.Format.Format_RGB32)
-    image.fill(QColor("red"))
-    assert image.save(str(tmp_path / "a.png"))
-    view = DocumentView(theme, tmp_path, "page")
-    qtbot.addWidget(view)
-    view.resize(500, 900)
-    view.show()
+    view = _view(theme, qtbot, tmp_path, "red", (width, width // 2), (500, 900))
     view.show_markdown("# Title\n\n![a](a.png)\n")
     height = view.document().size().height()
     assert height > min(width, 400) // 2

@@ -54,7 +54,7 @@ def test_latest_result_that_is_already_on_its_way_is_dropped(qtbot, latest):
     got = []
     latest.ready.connect(got.append)
     latest.submit(lambda _token: "old")
-    time.sleep(0.5)  # finished and queued, not delivered: nobody ran the event loop
+    time.sleep(0.5)  # finished and queued, not delivered: the event loop did not run
     with qtbot.waitSignal(latest.ready):
         latest.submit(lambda _token: "new")
     assert got == ["new"]
@@ -132,7 +132,7 @@ def test_work_begins_after_the_event_that_asked_for_it(qtbot, latest):
 
 
 @pytest.mark.parametrize("seconds", [0.03, 0.6])
-def test_short_work_runs_one_after_the_other_and_long_work_holds_up_nobody(qtbot, seconds):
+def test_short_work_runs_one_after_the_other_and_long_work_delays_no_other(qtbot, seconds):
     lock, running, most = threading.Lock(), [], []
 
     def work(token):
