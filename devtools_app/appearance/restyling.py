@@ -14,12 +14,47 @@ from typing import cast
 from weakref import WeakMethod
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 from shiboken6 import isValid
+from typing_extensions import override
 
 from devtools_app.appearance.slices import Slices
 
 Call = Callable[[], object]
+
+
+class _HeldLayouts(QObject):
+    """Keeps widgets from laying out their children until all of these are restyled.
+
+    Each restyled child asks for a new layout of all that it lies in, which measures every panel
+    and page again: 10 to 20 ms for the window and 5 for a stack of views, between any two slices.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._held: dict[QWidget, bool] = {}  # and whether it was asked for a layout
+
+    def hold(self, widgets: Iterable[QWidget]) -> None:
+        for widget in widgets:
+            if widget not in self._held:
+                self._held[widget] = False
+                widget.installEventFilter(self)
+
+    def release(self) -> Iterator[Call]:
+        """Yield the layouts that were asked for."""
+        held, self._held = self._held, {}
+        for widget, asked in held.items():
+            if isValid(widget):
+                widget.removeEventFilter(self)
+                if asked:
+                    yield partial(_lay_out, widget)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.LayoutRequest or watched not in self._held:
+            return False
+        self._held[cast("QWidget", watched)] = True
+        return True
 
 
 class Restyling(QObject):
@@ -30,6 +65,7 @@ class Restyling(QObject):
         self._app = app
         self._followers: list[tuple[WeakMethod[Call], bool]] = []  # and whether of sizes only
         self._unpainted: list[QWidget] = []
+        self._layouts = _HeldLayouts(self)
         self._slices = Slices(self)
 
     def begin(self, sheet: str) -> None:
@@ -66,14 +102,23 @@ class Restyling(QObject):
         self._slices.start(map(_do, chain(self._replace(sheet), self._calls(then, size=size))))
 
     def _replace(self, sheet: str) -> Iterator[Call]:
-        if self._app.styleSheet():
-            yield lambda: self._app.style().unpolish(self._app)  # forgets all rules
-        yield lambda: self._app.setStyleSheet(sheet)
+        def forget() -> None:
+            if self._app.styleSheet():
+                self._app.style().unpolish(self._app)
+
+        def take() -> None:
+            forget()  # rules of widgets that were measured since; 450 ms if there are some
+            self._app.setStyleSheet(sheet)
+
+        yield forget
+        yield take
 
     def _calls(self, then: Iterable[Call], *, size: bool) -> Iterator[Call]:
         """Yield what is to be done: for what is seen, to paint it, and for the rest."""
         tops = self._app.topLevelWidgets()
         seen = list(_tree(tops, _is_due))
+        laid_out = [one for one in seen if one.layout() is not None or isinstance(one, QSplitter)]
+        self._layouts.hold(laid_out)
         yield from (partial(self._polish, widget) for widget in seen)
         yield from then
         self._followers = [one for one in self._followers if _owner(one[0]) is not None]
@@ -85,11 +130,15 @@ class Restyling(QObject):
                 later.append(follower)
             else:
                 yield partial(_call, follower)
+        if size:
+            yield from self._layouts.release()
         yield self._paint
+        self._layouts.hold(one for one in laid_out if isValid(one))
         done = {id(one) for one in seen}
         others = (one for one in _tree(tops, isValid) if id(one) not in done)
         yield from (partial(self._polish, widget) for widget in others)
         yield from (partial(_call, follower) for follower in later)
+        yield from self._layouts.release()
 
     def _paint(self) -> None:
         windows, self._unpainted = self._unpainted, []
@@ -131,6 +180,11 @@ def _owner(follower: WeakMethod[Call]) -> QWidget | None:
     call = follower()
     owner = None if call is None else cast("QWidget", getattr(call, "__self__", None))
     return owner if owner is not None and isValid(owner) else None
+
+
+def _lay_out(widget: QWidget) -> None:
+    if isValid(widget):
+        QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.LayoutRequest))
 
 
 def _do(call: Call) -> object:

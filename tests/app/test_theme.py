@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QSpinBox,
     QStackedWidget,
+    QVBoxLayout,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -171,6 +172,77 @@ def test_each_widget_is_restyled_at_most_twice(theme: Theme, qtbot, qapp, change
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == shown.text
     theme.set_mode(ThemeMode.LIGHT)
     theme.set_size(BASE_SIZE)
+
+
+@pytest.mark.parametrize("change", ["mode", "size"])
+def test_what_is_seen_is_not_laid_out_for_each_that_is_restyled(
+    theme: Theme, qtbot, change: str
+) -> None:
+    """Each restyled child asks for it; the layout of the window measures every panel again."""
+    qtbot.waitUntil(lambda: not theme.busy)
+    laid_out = Counter[str]()
+
+    class Page(QWidget):
+        @override
+        def event(self, event: QEvent) -> bool:
+            laid_out["times"] += event.type() == QEvent.Type.LayoutRequest
+            return super().event(event)
+
+    page = Page()
+    qtbot.addWidget(page)
+    column = QVBoxLayout(page)
+    stack = QStackedWidget()
+    column.addWidget(stack)
+    for _ in range(2):  # one of them is seen
+        part = QWidget()
+        rows = QVBoxLayout(part)
+        stack.addWidget(part)
+        for _ in range(150):
+            one = QLabel("words")
+            rows.addWidget(one)
+    page.show()
+    qtbot.waitExposed(page)
+    height = page.minimumSizeHint().height()
+    laid_out.clear()
+    theme.set_mode(ThemeMode.DARK) if change == "mode" else theme.set_size(BASE_SIZE + 6)
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert 1 <= laid_out["times"] <= 4
+    if change == "size":
+        assert page.minimumSizeHint().height() > height
+    theme.set_mode(ThemeMode.LIGHT)
+    theme.set_size(BASE_SIZE)
+
+
+def test_rules_that_were_used_again_meanwhile_restyle_nobody_at_once(
+    theme: Theme, qtbot, qapp
+) -> None:
+    """Qt restyles every widget that it has cached rules for as it takes new ones."""
+    qtbot.waitUntil(lambda: not theme.busy)
+    page = QWidget()
+    labels = [QLabel("words", page) for _ in range(30)]
+    qtbot.addWidget(page)
+    page.show()
+    restyled = Counter[str]()
+
+    class Restyled(QObject):
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            restyled["times"] += event.type() == QEvent.Type.StyleChange
+            return False
+
+    counting = Restyled()
+    first, second = list(theme._restyling._replace(style_sheet(DARK)))  # pyright: ignore[reportPrivateUsage]
+    first()
+    for one in labels:  # as between two slices
+        one.ensurePolished()
+        qapp.style().polish(one)
+    qapp.installEventFilter(counting)
+    second()
+    qapp.removeEventFilter(counting)
+    theme.set_mode(ThemeMode.DARK)
+    theme.set_mode(ThemeMode.LIGHT)
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert restyled["times"] == 0
 
 
 class _Sample(QLabel):

@@ -34,7 +34,13 @@ def short():
     spin(0.001)
 # as if it were of the product
 exec(compile("def product(work):\\n    work()\\n", axis.__file__, "exec"))
-for at, act in ((50, lambda: product(busy)), (400, asleep), (700, short), (1000, app.quit)):
+def measuring():
+    watchdog.step = "measuring"
+    with watchdog.left_out():
+        spin(0.1)
+for at, act in (
+    (50, lambda: product(busy)), (400, asleep), (700, short), (900, measuring), (1300, app.quit)
+):
     QTimer.singleShot(at, act)
 watchdog.start()
 app.exec()
@@ -50,6 +56,7 @@ def test_a_busy_thread_is_a_block_with_what_ran_and_an_idle_one_is_none() -> Non
     assert blocks["busy"]["seconds"] >= 0.08
     assert "axis.product" in blocks["busy"]["what"]
     assert "short" not in blocks
+    assert "measuring" not in blocks or blocks["measuring"]["seconds"] < 0.05
     # a wait that costs no processor time of the process is not what the program did
     assert blocks["asleep"]["wall"] >= 0.08
     assert blocks["asleep"]["seconds"] < 0.05

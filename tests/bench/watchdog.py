@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -82,6 +84,7 @@ class Watchdog(QObject):
         self._answered = threading.Event()
         self._ended = threading.Event()
         self._began = self._last = self._clocks()
+        self._left_out = 0.0  # since the last answer
         self._stacks: list[str] = []
         self._watcher = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -96,6 +99,13 @@ class Watchdog(QObject):
         self._answered.set()
         self._watcher.join()
 
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Leave what the measurement itself does on the GUI thread out of its blocks."""
+        began = self._clocks()[2]
+        yield
+        self._left_out += self._clocks()[2] - began
+
     @override
     def event(self, event: QEvent) -> bool:
         if event.type() != _Ping.KIND:
@@ -103,9 +113,10 @@ class Watchdog(QObject):
         wall, process, own = now = self._clocks()
         began, last = self._began, self._last
         # before the event was posted the thread may have been idle: its own time counts
-        before = max(began[2] - last[2], 0.0)
+        before = max(began[2] - last[2], 0.0) - self._left_out
         block = Block(self.step, wall - began[0] + before, process - began[1] + before)
-        block.own, block.stacks = own - last[2], self._stacks
+        block.own, block.stacks = own - last[2] - self._left_out, self._stacks
+        self._left_out = 0.0
         if block.wall >= self._least:
             self.blocks.append(block)
         self._last = now
