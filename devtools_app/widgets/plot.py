@@ -62,7 +62,7 @@ class Plot(QWidget):
         super().__init__()
         self.theme = theme
         self._chart: Chart | None = None
-        self._moved = False
+        self._drawn = self._moved = False
         self._stale = False  # changed while it was not seen
         self._press: QPointF | None = None
         self._dragged = False
@@ -146,7 +146,7 @@ class Plot(QWidget):
     @property
     def chart(self) -> Chart | None:
         """Return the surface, or None before the first drawing."""
-        return self._chart
+        return self._chart if self._drawn else None
 
     @property
     def waiting(self) -> bool:
@@ -201,15 +201,23 @@ class Plot(QWidget):
         if chart is None:
             return
         before = chart.ranges if self._moved else None
-        palette = self.theme.palette
-        chart.begin(palette, self.theme.sans(FontSize.SMALL), getattr(palette, self.ground))
+        self._clear(chart)
+        self._drawn = True
         self.draw(chart)
         if before is not None:
             chart.set_ranges(*before)
         self.draw_axes(chart)
 
+    def _clear(self, chart: Chart) -> None:
+        palette = self.theme.palette
+        chart.begin(palette, self.theme.sans(FontSize.SMALL), getattr(palette, self.ground))
+
     def _surface(self) -> Chart | None:
-        """Return the surface, or None while pyqtgraph is being imported; then redraw is called."""
+        """Return the surface, or None before it is on the screen; then redraw is called.
+
+        It waits until pyqtgraph is imported, and for the events that lay out a new surface: its
+        axes do not know their room before, and to make one takes 15 ms.
+        """
         if self._chart is None:
             if not import_later(_CHART):
                 self._wait.start()
@@ -218,9 +226,11 @@ class Plot(QWidget):
 
             self._chart = Chart(self)
             self._layout.addWidget(self._chart, 1)
+            self._clear(self._chart)
             self._chart.show()
             self._layout.activate()
-            self._wait.start()  # its axes know their room once it is on the screen
+            self._wait.start()
+            return None
         return self._chart
 
     @override
@@ -264,7 +274,7 @@ class Plot(QWidget):
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
         """Zoom in or out; the point at the pixel stays."""
-        chart = self._chart
+        chart = self.chart
         if chart is not None and self.zoom_axes and not self.is_empty():
             here = QPointF(self.rect().center()) if at is None else at
             chart.zoom(factor, here - QPointF(chart.pos()), self.zoom_axes)
@@ -287,7 +297,7 @@ class Plot(QWidget):
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at, press, chart = event.position(), self._press, self._chart
+        at, press, chart = event.position(), self._press, self.chart
         if press is None or not self.zoom_axes or chart is None:
             self._hover(event)
             return
@@ -321,7 +331,7 @@ class Plot(QWidget):
             self.activate(number)
 
     def _no_chart(self) -> bool:
-        return self._chart is None or self.is_empty()
+        return self.chart is None or self.is_empty()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

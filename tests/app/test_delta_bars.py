@@ -26,6 +26,7 @@ def test_names_have_the_room_that_they_need(
     bars.resize(width, 200)
     bars.show()
     bars.show_rows("Time", tuple(DeltaBar(one, 2.0, "+2 us", "bad") for one in names))
+    qtbot.waitUntil(lambda: bars.chart is not None)
     assert bars.chart is not None
     item: Any = bars.chart.getPlotItem()
     axis = item.getAxis("left")
@@ -39,6 +40,7 @@ def test_long_names_leave_half_of_the_width_to_bars_and_values(theme: Theme, qtb
     bars.resize(300, 200)
     bars.show()
     bars.show_rows("Time", (DeltaBar(LONG, 2.0, "+2 us", "bad"),))
+    qtbot.waitUntil(lambda: bars.chart is not None)
     assert bars.chart is not None
     item: Any = bars.chart.getPlotItem()
     axis = item.getAxis("left")

@@ -44,6 +44,7 @@ def test_marks_of_many_outputs_are_bounded(qtbot, theme, monkeypatch) -> None:
     errors = np.random.default_rng(0).random(50_000) * 6
     errors[777] = 9.0
     plot.show_errors(errors, errors / 2, frozenset({400, 41_000}), "max abs")
+    qtbot.waitUntil(lambda: plot.chart is not None)
     line, own, bad = drawn[-3:]
     assert max(map(len, drawn)) <= 2500
     assert 777 in line

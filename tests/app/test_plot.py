@@ -33,6 +33,16 @@ def plot(qtbot, theme) -> _Counting:
     return found
 
 
+def test_first_drawing_is_an_event_after_its_surface(qtbot, plot) -> None:
+    plot.window().show()
+    qtbot.waitUntil(lambda: bool(plot.findChildren(Chart)))
+    assert (plot.drawn, plot.chart) == (0, None)
+    assert plot.waiting
+    qtbot.waitUntil(lambda: not plot.waiting)
+    assert plot.drawn == 1
+    assert plot.chart is not None
+
+
 @pytest.mark.parametrize("changes", [1, 5])
 def test_hidden_plot_is_drawn_when_it_is_shown(qtbot, plot, changes: int) -> None:
     for _ in range(changes):
