@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from compiler.backends.vendors import arm
-from compiler.backends.vendors.options import OptionError
+from compiler.backends.vendors import arm, vgf_flags
+from compiler.backends.vendors.options import OptionError, VendorOptions
 from compiler.backends.xnnpack.partitioner import (
     XnnpackDynamicallyQuantizedPartitioner,
     XnnpackQuantizedPartitioner,
@@ -120,3 +122,62 @@ def test_failed_command_is_told_by_what_it_wrote(written: bytes | str | None, to
     wrapped = RuntimeError("a list of passes")
     wrapped.__cause__ = error
     assert innermost(wrapped) == told
+
+
+_VELA = """
+def main(argv):
+    if "--foo" in argv:
+        raise ValueError("unknown --foo")
+    if "--list" not in argv:
+        open(argv[-1])
+"""
+
+
+def test_vela_reads_its_options_before_there_is_a_network(
+    vela: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (vela / "ethosu" / "vela").mkdir()
+    (vela / "ethosu" / "vela" / "vela.py").write_text(_VELA)
+    monkeypatch.delitem(sys.modules, "ethosu.vela", raising=False)
+    monkeypatch.delitem(sys.modules, "ethosu.vela.vela", raising=False)
+    arm.check_vela(["--good"])
+    with pytest.raises(ValueError, match="unknown --foo"):
+        arm.check_vela(["--foo"])
+    with pytest.raises(ToolExitError, match="compiles nothing"):
+        arm.check_vela(["--list"])
+
+
+_CONVERTER = """#!{python}
+import sys
+*flags, _, graph, _, made = sys.argv[1:]
+if flags == ["--bad"] or "{broken}":
+    sys.exit("Unknown argument")
+if flags != ["--help"]:
+    open(made, "wb").write(b"VGF1" * len(open(graph).read()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "broken", "refused"),
+    [
+        ("--bad", "", "vgf: compiler_flags cannot be '--bad': Unknown argument"),
+        ("--help", "", "vgf: compiler_flags cannot be '--help': with them it writes no VGF"),
+        ("--good", "", ""),
+        ("--bad", "it takes no graph of ours at all", ""),
+    ],
+)
+def test_flags_that_the_model_converter_refuses(
+    flags: str, broken: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converter = tmp_path / "model-converter"
+    converter.write_text(_CONVERTER.format(python=sys.executable, broken=broken))
+    converter.chmod(0o755)
+    home = SimpleNamespace(
+        require_model_converter_executable=lambda: converter, model_converter_env=lambda: None
+    )
+    monkeypatch.setattr(vgf_flags, "backend_part", lambda _: home)
+    monkeypatch.setattr(arm, "backend_part", lambda _: SimpleNamespace(VgfCompileSpec=list))
+    monkeypatch.setattr(arm, "_specification", lambda *_: "")
+    options = VendorOptions("vgf", {"compiler_flags": flags})
+    with pytest.raises(OptionError, match=refused) if refused else nullcontext():
+        arm.vgf(options)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import configparser
+import contextlib
 import importlib
-from collections.abc import Mapping
+import io
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
+from compiler.backends.vendors.vgf_flags import converter_refuses
+from compiler.innermost import ToolExitError, telling_exits
 
 _CONFIGS: Mapping[str, str] = {
     "a8w8": "get_symmetric_quantization_config",
@@ -17,6 +22,7 @@ _CONFIGS: Mapping[str, str] = {
     "a8w4": "get_symmetric_a8w4_quantization_config",
 }
 _CONFIG = "Arm/vela.ini"
+_READ_BY_VELA = ("system_config", "memory_mode", "extra_flags")
 _KINDS = ("System_Config", "Memory_Mode")
 _MAX_TOSA = "TOSA-1.0+FP+INT+int4+int16"
 
@@ -66,7 +72,31 @@ def _ethos_u_spec(options: VendorOptions) -> Creator:
         "config_ini": config,
     }
     target = options.text("target", "ethos-u55-128", _accelerators())
-    return lambda: home.EthosUCompileSpec(target, **found)
+
+    def create() -> Any:  # noqa: ANN401
+        made = home.EthosUCompileSpec(target, **found)
+        if any(found[name] for name in _READ_BY_VELA) or config != _CONFIG:
+            check_vela(made.compiler_flags)
+        return made
+
+    return create
+
+
+def check_vela(flags: Sequence[str]) -> None:
+    """Let Vela read its options: it does so before it opens the network.
+
+    Raises: what Vela raises for them, ToolExitError if it ends with them
+    """
+    vela = importlib.import_module("ethosu.vela.vela")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+        telling_exits(),
+    ):
+        words = [*flags, f"--output-dir={folder}", str(Path(folder, "missing.tosa"))]
+        with contextlib.suppress(FileNotFoundError):
+            vela.main(" ".join(words).split(" "))  # as the stock package does
+            raise ToolExitError("with these extra_flags Vela compiles nothing")
 
 
 def _accelerators() -> tuple[str, ...]:
@@ -118,6 +148,8 @@ def _vgf_spec(options: VendorOptions) -> Creator:
     home = backend_part("arm.vgf")
     words = _specification(options, _MAX_TOSA)
     flags = options.words("compiler_flags")
+    if flags and (why := converter_refuses(flags)) and not converter_refuses(()):
+        raise OptionError(f"vgf: compiler_flags cannot be {','.join(flags)!r}: {why}")
     return lambda: home.VgfCompileSpec(words, flags)
 
 
