@@ -13,6 +13,7 @@ import yaml
 
 from compiler.errors import CompileError
 from compiler.llm.compat.backends import BackendConfig, unavailable
+from compiler.llm.quantization import QuantizationConfig, quantization_problems
 from schema.objects.codec import ContentError, from_json
 from schema.recipe.assignments import AssignmentError, parse_path
 
@@ -146,25 +147,6 @@ class MultimethodConfig:
 
     methods: tuple[MethodConfig, ...] = ()
     share_mutable_buffers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class QuantizationConfig:
-    """Quantization of weights by torchao."""
-
-    qmode: str | None = None
-    embedding_quantize: str | None = None
-    pt2e_quantize: str | None = None
-    group_size: int | None = None
-    use_spin_quant: str | None = None
-    use_qat: bool = False
-    quantize_scope: Literal["full", "linear"] = "full"
-    calibration_tasks: tuple[str, ...] | None = None
-    calibration_limit: int | None = None
-    calibration_seq_length: int | None = None
-    calibration_data: str = "Once upon a time"
-    use_hqq: bool = True
-    modules: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +311,8 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
         if getattr(model, name) and not model.use_kv_cache:
             yield f"model.{name}", "needs model.use_kv_cache: true"
     yield from _window_problems(model)
-    group = config.quantization.group_size
-    if group is not None and group < 1:
-        yield "quantization.group_size", f"expected at least 1, found {group}"
-    if config.quantization.pt2e_quantize is not None:
-        words = ("qmode", "embedding_quantize", "modules")
-        others = [name for name in words if getattr(config.quantization, name)]
-        if others:
-            yield "quantization.pt2e_quantize", f"excludes {', '.join(others)}: set one of them"
+    for name, words in quantization_problems(config.quantization):
+        yield f"quantization.{name}", words
     yield from _file_problems(export)
     yield from _adapter_problems(config)
     yield from _method_problems(config)

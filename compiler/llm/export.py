@@ -24,12 +24,11 @@ from compiler.llm.lora import is_adapter
 from compiler.llm.memory_check import check_export_memory
 from compiler.llm.model import BuiltModel, build_model
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.quantization import key_of_word, linear_word, table_word
 from compiler.llm.recipe_words import (
     in_files,
-    linear_word,
     partitioners_of,
     shares_state,
-    table_word,
 )
 from compiler.llm.size_checks import FamilyError
 from compiler.llm.transformers_source import TransformersDecoder
@@ -39,7 +38,12 @@ from compiler.partition.named_partitioners import create_partitioner, parse_part
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
 from compiler.pipeline.program_manager import ExecutorchProgramManager
 from compiler.quantize.program import NONE, quantize_program
-from compiler.quantize.weights import WeightModes, quantize_weights, weight_modes_by_method
+from compiler.quantize.weights import (
+    GroupError,
+    WeightModes,
+    quantize_weights,
+    weight_modes_by_method,
+)
 
 FORWARD = "forward"
 FOUNDATION = "foundation"  # file of all weights where a configuration names none
@@ -187,7 +191,7 @@ def quantized_programs(
 ) -> dict[str, ExportedProgram]:
     """Return programs quantized as a configuration demands; they are not changed.
 
-    Raises: QuantizeError, ModuleNotFoundError
+    Raises: QuantizeError, LlmConfigError, ModuleNotFoundError
     """
     given = config.quantization
     table = table_word(given)
@@ -198,7 +202,11 @@ def quantized_programs(
         return dict(programs)
     how = WeightModes(linear_word(given) or NONE, table, given.modules)
     by_method = weight_modes_by_method(programs, how)
-    return {name: quantize_weights(one, by_method[name]) for name, one in programs.items()}
+    try:
+        return {name: quantize_weights(one, by_method[name]) for name, one in programs.items()}
+    except GroupError as error:
+        key = key_of_word(given, error.word)
+        raise LlmConfigError(f"quantization.{key}: {error}") from error
 
 
 def mark_files(

@@ -12,11 +12,12 @@ from compiler.llm.config import LlmConfig
 from compiler.llm.decoder import angles_per_position
 from compiler.llm.model import DTYPES, cache_of, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.llm.quantization import linear_word, table_word
 from compiler.llm.size_checks import TransformersSizes
 from compiler.llm.transformers_source import empty_model, kept_elements
+from compiler.quantize.weight_words import group_of, is_four_bits
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
-_GROUP = 32
 
 
 @dataclass(frozen=True)
@@ -126,15 +127,15 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     """
     shape, cache = shape_of(config), cache_of(config)
     item = DTYPES[config.model.dtype_override].itemsize
-    quantization = config.quantization
-    group = quantization.group_size or _GROUP
-    linear = _bytes(shape.linear, quantization.qmode or "", item, group)
-    bits, _, by = (quantization.embedding_quantize or "").partition(",")
+    given = config.quantization
+    whole = "int8" if given.pt2e_quantize else ""
+    linear = _bytes(shape.linear, linear_word(given) or whole, item)
+    word = table_word(given)
     table = shape.table * item
-    if bits:
-        table = shape.table * int(bits) // 8
-        scales = shape.table // int(by) if int(by or 0) else shape.tokens
-        table += scales * _PARAMETER_BYTES
+    if word:
+        group = group_of(word)
+        scales = shape.table // group if group else shape.tokens
+        table = shape.table * int(word[0]) // 8 + scales * _PARAMETER_BYTES
     weights = linear + table + shape.rest * item
     step = shape.per_position * item
     row = shape.head * (1 if cache.quantized else item)
@@ -152,8 +153,10 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     ]
 
 
-def _bytes(count: int, word: str, item: int, group: int) -> int:
+def _bytes(count: int, word: str, item: int) -> int:
     """Return the bytes of weights that a word quantizes."""
-    if word.startswith(("8da4w", "4w")):
-        return count // 2 + count // group * _PARAMETER_BYTES
-    return count if word else count * item
+    if not word:
+        return count * item
+    group = group_of(word)
+    scales = count // group * _PARAMETER_BYTES if group else 0
+    return (count // 2 if is_four_bits(word) else count) + scales

@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 from compiler.llm.compat.backends import enabled_partitioners
-from compiler.llm.config import LlmConfig, QuantizationConfig
-
-
-def linear_word(given: QuantizationConfig) -> str:
-    """Return the word of ``qmode`` with its group, empty without one."""
-    word = given.qmode or ""
-    return f"{word}:group={given.group_size}" if word and given.group_size else word
-
-
-def table_word(given: QuantizationConfig) -> str:
-    """Return the word of ``embedding_quantize``, which is ``BITS,GROUP``; empty without one."""
-    bits, _, group = (given.embedding_quantize or "").partition(",")
-    return f"{bits}:group={group}" if bits and group not in ("", "0") else bits
+from compiler.llm.config import LlmConfig
 
 
 def partitioners_of(config: LlmConfig) -> tuple[str, ...]:

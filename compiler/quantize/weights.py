@@ -20,13 +20,15 @@ from compiler.quantize.program import (
     export_again,
     import_torchao,
 )
+from compiler.quantize.weight_words import (
+    group_of,
+    is_table_word,
+    is_weight_word,
+    unknown_weight_word,
+)
 
-LINEAR_WORDS = ("8da4w", "8da8w", "4w", "int8")
-_WORD = re.compile(r"(?P<kind>8da4w|8da8w|4w|int8)(:group=(?P<group>\d+))?")
-_EMBEDDING = re.compile(r"(?P<bits>2|4|8)(:group=(?P<group>\d+))?")
 _ADAPTER = re.compile(r"\.lora_[ab]$")
 _LAYERS = ("Linear", "Embedding")
-_GROUP = 32  # of 4 bits, as where nothing else is asked for
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,16 @@ class WeightModes:
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def is_weight_word(text: str) -> bool:
-    """Return whether a mode of quantization is one of weights."""
-    return _WORD.fullmatch(text) is not None
+class GroupError(QuantizeError):
+    """Groups that do not divide the inputs of a layer.
+
+    Attributes:
+        word: that demands them
+    """
+
+    def __init__(self, message: str, word: str) -> None:
+        super().__init__(message)
+        self.word = word
 
 
 def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProgram:
@@ -61,8 +70,8 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
 
     Raises:
         ModuleNotFoundError: torchao is not installed
-        QuantizeError: a word or module is unknown, a group does not divide the size of a layer, or
-            shapes cannot be preserved
+        QuantizeError: a word or module is unknown, a group does not divide the size of a layer
+            (a GroupError), or shapes cannot be preserved
     """
     given = program.example_inputs
     if given is None:
@@ -75,11 +84,11 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
         warnings.simplefilter("ignore")  # of torchao, about itself
         for word in sorted(set(words.values())):
             mine = {path for path, own in words.items() if own == word}
-            for path in mine:
+            for path in sorted(mine):
                 _check_group(path, word, graph.get_submodule(path).in_features)
             quantize(graph, _config(word), _among(mine))
         if how.embedding and tables:
-            for path in tables:
+            for path in sorted(tables):
                 _check_group(path, how.embedding, graph.get_submodule(path).embedding_dim)
             config = _table_config(how.embedding)
             quantize(graph, config, _among(tables))
@@ -205,9 +214,8 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
     """Return the word of each linear layer that is quantized."""
     for word in (how.linear, *how.modules.values()):
         if word != NONE and not is_weight_word(word):
-            known = ", ".join((*(f"{one}[:group=N]" for one in LINEAR_WORDS), NONE))
-            raise QuantizeError(f"unknown word {word!r}; available: {known}")
-    if how.embedding and not _EMBEDDING.fullmatch(how.embedding):
+            raise QuantizeError(unknown_weight_word(word))
+    if how.embedding and not is_table_word(how.embedding):
         raise QuantizeError(f"unknown word {how.embedding!r}; expected 2, 4 or 8[:group=N]")
     found: dict[str, str] = {}
     used: set[str] = set()
@@ -227,26 +235,17 @@ def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
     return found
 
 
-def _group_of(word: str) -> int | None:
-    match = _WORD.fullmatch(word) or _EMBEDDING.fullmatch(word)
-    assert match is not None
-    if match["group"] is not None:
-        return int(match["group"])
-    return _GROUP if match.groupdict().get("kind") in ("8da4w", "4w") else None
-
-
 def _check_group(path: str, word: str, size: int) -> None:
-    group = _group_of(word)
-    if group is not None and (group < 1 or size % group):
-        raise QuantizeError(
-            f"{path} has {size} inputs, which groups of {group} do not divide; choose another group"
-            f" or leave it as it is ({path}=none)"
-        )
+    group = group_of(word)
+    if group is not None and size % group:
+        words = f"{path} has {size} inputs, which groups of {group} do not divide; choose another"
+        words += " group" if is_table_word(word) else f" group or leave it as it is ({path}=none)"
+        raise GroupError(words, word)
 
 
 def _granularity(word: str) -> Any:  # noqa: ANN401 - of torchao
     kinds: Any = import_torchao("torchao.quantization.granularity")
-    group = _group_of(word)
+    group = group_of(word)
     return kinds.PerAxis(0) if group is None else kinds.PerGroup(group)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from inspector.recipes.compile_job import (
     EMBEDDING_WORDS,
@@ -16,7 +16,8 @@ from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import Source
 
 if TYPE_CHECKING:
-    from compiler.llm.config import LlmConfig, QuantizationConfig
+    from compiler.llm.config import LlmConfig
+    from compiler.llm.quantization import QuantizationConfig
 
 _DYNAMIC = "dynamic"
 
@@ -55,29 +56,24 @@ def llm_recipe(source: Source, config: LlmConfig) -> CompileJob:
 
 
 def _quantization(given: QuantizationConfig) -> Quantization:
-    from compiler.llm.recipe_words import linear_word, table_word
+    from compiler.llm.quantization import linear_word, table_word
 
     mode, table = linear_word(given), table_word(given)
-    if given.pt2e_quantize is not None:
-        if mode or not given.pt2e_quantize.endswith(f"_{_DYNAMIC}"):
-            known = "a backend's dynamic quantization, without qmode"
-            words = f"{given.pt2e_quantize} is not available; expected {known}"
-            raise RecipeError(f"quantization.pt2e_quantize: {words}")
-        mode = _DYNAMIC
-    elif mode and mode not in WEIGHT_WORDS and given.qmode in WEIGHT_WORDS:
-        start = f"{given.qmode}:group="
-        groups = ", ".join(one.removeprefix(start) for one in WEIGHT_WORDS if one.startswith(start))
-        words = f"expected one of {groups}, found {given.group_size}"
-        raise RecipeError(f"quantization.group_size: {words}")
-    elif mode and mode not in WEIGHT_WORDS:
-        words = f"unknown {mode!r}; available: {', '.join(WEIGHT_WORDS)}"
-        raise RecipeError(f"quantization.qmode: {words}")
+    if mode and mode not in WEIGHT_WORDS:
+        _refuse_group("group_size", mode, WEIGHT_WORDS)
     if table and table not in EMBEDDING_WORDS:
-        words = f"expected BITS,GROUP, such as 4,32, found {given.embedding_quantize!r}"
-        raise RecipeError(f"quantization.embedding_quantize: {words}")
+        _refuse_group("embedding_quantize", table, EMBEDDING_WORDS)
     for path, word in given.modules.items():
         if word not in OVERRIDES:
-            words = f"unknown {word!r}; available: {', '.join(OVERRIDES)}"
-            raise RecipeError(f"quantization.modules.{path}: {words}")
+            _refuse_group(f"modules.{path}", word, WEIGHT_WORDS)
     modules = tuple(f"{path}={word}" for path, word in given.modules.items())
+    if given.pt2e_quantize is not None:
+        mode = _DYNAMIC
     return Quantization(mode or ("none" if modules else ""), modules=modules, embedding=table)
+
+
+def _refuse_group(key: str, word: str, known: tuple[str, ...]) -> NoReturn:
+    kind, _, group = word.partition(":group=")
+    start = f"{kind}:group="
+    groups = ", ".join(one.removeprefix(start) for one in known if one.startswith(start))
+    raise RecipeError(f"quantization.{key}: expected one of {groups}, found {group}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inspector.recipes.llm_source import llm_source
 from inspector.worker.exporter import AnswerError
-from runtime.llm.tokenizers import BYTES, TOKENIZER_FILES
+from runtime.llm.tokenizers import BYTES, file_in
 
 
 def recipe_tokenizer(program: str) -> str:
@@ -32,7 +32,7 @@ def recipe_tokenizer(program: str) -> str:
     if not base.checkpoint:
         return ""
     folder = _beside(base.checkpoint, source.path)
-    return str(folder) if any((folder / name).is_file() for name in TOKENIZER_FILES) else ""
+    return "" if file_in(folder) is None else str(folder)
 
 
 def _beside(path: str, config: str) -> Path:

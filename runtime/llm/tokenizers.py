@@ -12,30 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from runtime.llm.rank_families import family_of, special_tokens
+
 BYTES = "bytes"  # the name of the tokenizer that needs no file
 _HEAD = 4096
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
-# How text is split before pairs are merged, and the first special tokens: facts of Llama 3's
-# tokenizer, whose file has neither.
-_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
-    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_SPECIAL = (
-    "<|begin_of_text|>",
-    "<|end_of_text|>",
-    "<|reserved_special_token_0|>",
-    "<|reserved_special_token_1|>",
-    "<|finetune_right_pad_id|>",
-    "<|reserved_special_token_2|>",
-    "<|start_header_id|>",
-    "<|end_header_id|>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|python_tag|>",
-    *(f"<|reserved_special_token_{at}|>" for at in range(3, 248)),
-)
-_ENDS = ("<|end_of_text|>", "<|eot_id|>", "<|eom_id|>")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin", "tiktoken.model")
+RANK_FILES = "*.tiktoken"
 
 
 class TokenizerError(ValueError):
@@ -82,11 +64,11 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         return ByteTokenizer()
     place = Path(path)
     if place.is_dir():
-        found = [place / name for name in TOKENIZER_FILES if (place / name).is_file()]
-        if not found:
-            known = ", ".join(TOKENIZER_FILES)
+        found = file_in(place)
+        if found is None:
+            known = ", ".join((*TOKENIZER_FILES, RANK_FILES))
             raise TokenizerError(f"{place}: no tokenizer; expected one of {known}")
-        place = found[0]
+        place = found
     if place.exists() and not place.is_file():
         raise TokenizerError(f"{place}: not a regular file")
     data = place.read_bytes()
@@ -102,6 +84,12 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     raise TokenizerError(
         f"{place}: expected a tokenizer of Hugging Face, SentencePiece, tiktoken or llama2.c"
     )
+
+
+def file_in(folder: Path) -> Path | None:
+    """Return the file of a folder that is a tokenizer by its name, None without one."""
+    named = (folder / name for name in TOKENIZER_FILES)
+    return next((one for one in (*named, *sorted(folder.glob(RANK_FILES))) if one.is_file()), None)
 
 
 def _library(name: str, file: Path) -> Any:  # noqa: ANN401 - a module
@@ -151,8 +139,7 @@ class JsonTokenizer:
         self.size = int(self._own.get_vocab_size())
 
     def _id(self, token: Any) -> int | None:  # noqa: ANN401 - JSON
-        held = cast("dict[str, Any]", token) if isinstance(token, dict) else {"content": token}
-        text = held.get("content")
+        text = _content(token)
         return self._own.token_to_id(text) if isinstance(text, str) else None
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
@@ -224,18 +211,34 @@ class RanksTokenizer:
             except ValueError as error:
                 raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
         _check_ranks(path, ranks)
-        special = {name: len(ranks) + at for at, name in enumerate(_SPECIAL)}
-        self._special = special
-        self._own: Any = library.Encoding(
-            path.stem, pat_str=_SPLIT, mergeable_ranks=ranks, special_tokens=special
-        )
-        self.bos: int | None = special[_SPECIAL[0]]
-        self.eos: tuple[int, ...] = tuple(special[name] for name in _ENDS)
+        self._ranks = len(ranks)
+        beside = _json_beside(path, "tokenizer_config.json")
+        try:
+            family = family_of(self._ranks, beside)
+            self._special, self._shown = special_tokens(self._ranks, family, beside)
+            self._own: Any = library.Encoding(
+                path.stem,
+                pat_str=family.pattern,
+                mergeable_ranks=ranks,
+                special_tokens=self._special,
+            )
+        except ValueError as error:
+            raise TokenizerError(f"{path}: {error}") from error
+        self._texts = {name for name, one in self._special.items() if one in self._shown}
+        self.bos = self._named(beside.get("bos_token"), family.bos)
+        ends = [self._special.get(name) for name in family.eos]
+        ends += [self._named(beside.get("eos_token"), None), *_generation_ends(path)]
         self.size = int(self._own.n_vocab)
+        known = (one for one in ends if one is not None and one < self.size)
+        self.eos: tuple[int, ...] = tuple(dict.fromkeys(known))
+
+    def _named(self, token: Any, other: str | None) -> int | None:  # noqa: ANN401 - JSON
+        found = self._special.get(str(_content(token)))
+        return self._special.get(other) if found is None and other is not None else found
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text."""
-        allowed = "all" if special else set[str]()
+        """Return the tokens of a text; added ones that are not special are always read."""
+        allowed = "all" if special else self._texts
         return list(self._own.encode(text, allowed_special=allowed, disallowed_special=()))
 
     def token(self, text: str) -> int | None:
@@ -244,8 +247,8 @@ class RanksTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
-        first = self.size - len(self._special)
-        return str(self._own.decode([one for one in tokens if 0 <= one < first]))
+        shown = (one for one in tokens if 0 <= one < self._ranks or one in self._shown)
+        return str(self._own.decode(list(shown)))
 
 
 def _check_ranks(path: Path, ranks: Mapping[bytes, int]) -> None:
@@ -366,6 +369,11 @@ def _llama2c_words(data: bytes) -> list[tuple[bytes, float]] | None:
         found.append((data[at + 8 : at + 8 + length], score))
         at += 8 + length
     return found or None
+
+
+def _content(token: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the name in a special token of ``tokenizer_config.json``."""
+    return cast("dict[str, Any]", token).get("content") if isinstance(token, dict) else token
 
 
 def _json_beside(path: Path, name: str) -> dict[str, Any]:

@@ -40,7 +40,9 @@ def _folder(folder: Path, kind: str) -> Path:
     folder.mkdir()
     made = KINDS[kind](folder)
     config = {"chat_template": TEMPLATE, "bos_token": BEGINS[kind], "eos_token": "</s>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    path = folder / "tokenizer_config.json"
+    said = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**said, **config}))
     return folder if made == folder else made
 
 

@@ -122,6 +122,19 @@ def test_constant_methods_answer_a_runner() -> None:
             "needs model.use_kv_cache: true; quantization.use_qat: not supported",
         ),
         ({"quantization": {"group_size": 0}}, "quantization.group_size: expected at least 1"),
+        ({"quantization": {"qmode": "5w"}}, "quantization.qmode: unknown '5w'; available: 8da4w,"),
+        *[
+            (
+                {"quantization": {"embedding_quantize": word}},
+                f"BITS,GROUP, such as 4,32, found {word!r}",
+            )
+            for word in ("x", "4;32", "3,32", "4,-3")
+        ],
+        (
+            {"quantization": {"modules": {"lm_head": "dynamic"}}},
+            "quantization.modules.lm_head: unknown word 'dynamic'; available: 8da4w[:group=N]",
+        ),
+        ({"quantization": {"pt2e_quantize": "xnnpack"}}, "quantization.pt2e_quantize: xnnpack is"),
         ({"multimethod": {"methods": [{"method_name": ""}]}}, "multimethod.methods[0].method_name"),
         (
             {"multimethod": {"methods": [{"method_name": "a", "export_seq_len": 500}]}},
@@ -144,6 +157,26 @@ def test_an_invalid_key_is_named_by_its_path(content: dict[str, object], path: s
     with pytest.raises(LlmConfigError) as found:
         config_of(content)
     assert path in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("quantization", "sentence"),
+    [
+        ({"qmode": "8da4w", "group_size": 7}, "group_size: h.0.attn.c_attn has 128 inputs, which"),
+        ({"qmode": "4w:group=48"}, "qmode: h.0.attn.c_attn has 128 inputs, which groups of 48"),
+        (
+            {"embedding_quantize": "4,7"},
+            "embedding_quantize: wpe has 128 inputs, which groups of 7",
+        ),
+        ({"modules": {"lm_head": "8da4w:group=7"}}, "modules: lm_head has 128 inputs, which"),
+    ],
+)
+def test_groups_that_do_not_divide_a_layer_are_named_by_their_key(
+    quantization: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(LlmConfigError) as found:
+        export_llm(config_of({"quantization": quantization}))
+    assert str(found.value).startswith(f"quantization.{sentence}")
 
 
 def test_settings_change_a_file(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_variants_are_beside_one_another_and_calls_of_a_text_are_tables(tmp_path
     ("setting", "sentence"),
     [
         ("quantization.group_size=7", "quantization.group_size: expected one of 32, 64, 128, 256"),
-        ("quantization.modules={lm_head: 5w}", "quantization.modules.lm_head: unknown '5w'"),
+        ("quantization.modules={lm_head: 5w}", "quantization.modules.lm_head: unknown word '5w'"),
         ("base.tokenizer_path=none.json", "base.tokenizer_path: "),
     ],
 )

@@ -12,6 +12,7 @@ from compiler.llm.config import LlmConfig
 from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
 from compiler.llm.plan import plan_lengths
+from compiler.llm.quantization import QuantizationConfig
 from tests.llm.configs import CACHE, CUSTOM, config
 
 _BIASES = {"attention_qkv_bias": True, "attention_out_bias": True, "mlp_bias": True}
@@ -60,3 +61,20 @@ def test_a_file_grows_with_the_length_as_planned() -> None:
     sizes = [len(export_llm(_with_length(SHAPES["llama"], one)).buffer) for one in (64, 512)]
     short, long = plan_lengths(SHAPES["llama"], (64, 512))
     assert sizes[1] - sizes[0] == pytest.approx(long.weights - short.weights, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ({"qmode": "8da4w:group=64"}, {"qmode": "8da4w", "group_size": 64}),
+        ({"pt2e_quantize": "xnnpack_dynamic"}, {"qmode": "int8"}),
+    ],
+)
+def test_words_that_mean_the_same_are_planned_alike(words: dict[str, Any], same: Any) -> None:
+    plain = SHAPES["llama"]
+    one, two, floats = (
+        plan_lengths(replace(plain, quantization=QuantizationConfig(**given)), [64])[0]
+        for given in (words, same, {})
+    )
+    assert one == two
+    assert one.weights < floats.weights

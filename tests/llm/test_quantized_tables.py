@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.llm.config import LlmConfig, QuantizationConfig
+from compiler.llm.config import LlmConfig
 from compiler.llm.export import export_llm
+from compiler.llm.quantization import QuantizationConfig
 from runtime import Runtime
 from tests.llm.configs import CACHE, PROMPT, config
 

@@ -51,12 +51,14 @@ def sentencepiece_file(
     return path
 
 
-def ranks_file(folder: Path) -> Path:
+def ranks_file(folder: Path, **config: object) -> Path:
     pytest.importorskip("tiktoken")
     words = [bytes([one]) for one in range(256)] + [b"me", b"on", b" t", b"ice"]
     lines = [f"{base64.b64encode(word).decode()} {at}" for at, word in enumerate(words)]
     path = folder / "tokenizer.model"
     path.write_text("\n".join(lines))
+    said = json.dumps(config or {"pat_str": "llama3"})
+    (folder / "tokenizer_config.json").write_text(said)
     return path
 
 
