@@ -73,6 +73,21 @@ class Dock(QDockWidget):
         self._away: EmptyState | None = None
         self.visibilityChanged.connect(self._visible)
         self.toggleViewAction().triggered.connect(self._chosen)
+        self._command = QAction(self)
+        self._command.setCheckable(True)
+        self._command.triggered.connect(self._commanded)
+
+    def command(self) -> QAction:
+        """Return the command of the palette: hide the panel if it is seen, else bring it up."""
+        self._command.setText(self.toggleViewAction().text())
+        self._command.setChecked(self.in_front)
+        return self._command
+
+    def _commanded(self) -> None:
+        if self.isHidden() or self.in_front:
+            self.toggleViewAction().trigger()
+        else:  # behind another tab: Qt would hide it
+            self.bring_up()
 
     def _chosen(self, on: bool) -> None:
         """Bring up what a menu or the palette switched on: Qt shows it behind the others."""

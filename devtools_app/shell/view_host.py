@@ -41,6 +41,7 @@ class ViewHost(QWidget):
         self._shown: State | None = None
         self._failed_for: State | None = None
         self._details = ""
+        self._focus_meanwhile: QWidget | None = None  # has the keyboard until there is a view
         self._empty = EmptyState(context.theme)
         self._opener = self._empty.add_button(
             "Open files…", lambda: self._context.ask(ChooseFiles(beside=True))
@@ -106,7 +107,8 @@ class ViewHost(QWidget):
     def _arrived(self, module: str) -> None:
         if module == self.spec.module and self._view is None:
             focus = QApplication.focusWidget()
-            waiting = focus is not None and self.isAncestorOf(focus)
+            here = focus is not None and self.isAncestorOf(focus)
+            waiting = here or (focus is not None and focus is self._focus_meanwhile)
             self.refresh()
             if waiting:
                 self.give_focus()
@@ -129,6 +131,7 @@ class ViewHost(QWidget):
         found = first_focus(target)
         if found is not None:
             found.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._focus_meanwhile = QApplication.focusWidget() if found is None else None
 
     def shut_down(self) -> None:
         """Stop the threads of the view."""

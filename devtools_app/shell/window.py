@@ -267,7 +267,7 @@ class MainWindow(QMainWindow):
 
     def all_actions(self) -> tuple[QAction, ...]:
         """Return every command for the palette, those of the table first."""
-        panels = (dock.toggleViewAction() for dock in self.docks.by_name.values())
+        panels = (dock.command() for dock in self.docks.by_name.values())
         named = self.arrangements.named
         return (*self.bound.by_name.values(), *self.menus.extra, *named, *panels)
 

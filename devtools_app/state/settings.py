@@ -50,12 +50,13 @@ def _is_same(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _is_folder_of(folder: tuple[str, ...], paths: tuple[str, ...]) -> bool:
-    """Return whether these are the files of a program and its run in a folder, by their names."""
+    """Return whether these are the files of a program in a folder and of its run in or below it."""
     if len(folder) != 1:
         return False
     home, files = PurePath(folder[0]), [PurePath(path) for path in paths]
     named = all(one.suffix and one.stem in _STEMS for one in files)
-    return named and all(home in (one.parent, one.parent.parent) for one in files)
+    within = any(one.parent == home for one in files) and all(home in one.parents for one in files)
+    return named and within
 
 
 @dataclass(frozen=True, slots=True)

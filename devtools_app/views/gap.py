@@ -143,7 +143,7 @@ class GapPane(PanelActions, Pane):
         below = QSplitter(Qt.Orientation.Horizontal)
         below.addWidget(self.table)
         below.addWidget(beside)
-        below.setSizes([660, 400])
+        below.setSizes([700, 360])
         below.setChildrenCollapsible(False)
         page = QWidget()
         layout = QVBoxLayout(page)

@@ -67,6 +67,7 @@ class SourcePane(PanelActions, Pane):
         self.code = TimedCode(context.theme, "Code of the file")
         self.absent = EmptyState(context.theme, _CHOOSE)
         self.root_button = self.absent.add_button("Set a source root…", self._ask_root)
+        self.root_button.hide()  # until a file is not found: while one is read it takes no keys
         self.pages = QStackedWidget()
         self.pages.addWidget(self.absent)
         self.pages.addWidget(self.code)

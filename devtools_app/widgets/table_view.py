@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.widgets.badge import sign_width
@@ -254,7 +254,14 @@ class TableView(ItemPanel):
         rows = self.rows.length
         return 0 < rows <= _MOST_BLANK and has_no_value(self.rows, index)
 
+    def _is_name(self, index: int) -> bool:
+        """Return whether a column names its rows: the first that is no number, or of nodes."""
+        before = self.rows.columns[:index]
+        return self.rows.columns[index].mono or all(one.kind in NUMBERS for one in before)
+
     def _metrics(self, column: Column) -> QFontMetrics:
+        if column.kind is ColumnKind.BADGE:
+            return QFontMetrics(self._theme.sans(FontSize.SMALL))
         mono = column.mono or column.kind in NUMBERS
         return QFontMetrics(self._theme.mono() if mono else self._theme.sans())
 
@@ -288,7 +295,7 @@ class TableView(ItemPanel):
                 least = shown + _PAD
                 usual = max(usual, least)
                 break
-        roomy = 0 if index else min(usual, round(_NAME * scale))
+        roomy = min(usual, round(_NAME * scale)) if self._is_name(index) else 0
         least = min(usual, max(least, heading))
         return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)
 

@@ -15,6 +15,7 @@ from inspector.files.mapped import map_file, rest
 from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
+from inspector.files.run_calls import GENERATION
 from inspector.files.session import EXPORTED, LoadedFile, Session, SessionOptions
 from inspector.files.trace_buffers import BUFFER_SUFFIX
 from inspector.files.written_folders import POINT, POINTS, WrittenFolder, runs_below
@@ -88,9 +89,25 @@ def load_session(
     failed = _failed(files)
     if failed and (strict or len(failed) == len(files)):
         raise errors[failed[0].path]
-    issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in failed)
+    issues = (
+        *(Issue(Severity.ERROR, file.path, file.error) for file in failed),
+        *_unused_folders(paths),
+    )
     options = with_known_unit(files, options or SessionOptions())
     return named_after_device(Session(session_name(names), tuple(files), options, issues))
+
+
+def _unused_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Issue]:
+    """Return an issue for each folder without a file that can be opened."""
+    folders = [one for one in map(Path, paths) if one.is_dir() and not expand([one])]
+    return [Issue(Severity.WARNING, str(one), _why_unused(one)) for one in folders]
+
+
+def _why_unused(folder: Path) -> str:
+    report = folder / GENERATION
+    if report.is_file():
+        return f"nothing of it is open; Calls shows {report.name}: Open calls…, etscope table calls"
+    return f"nothing of it is open: ExecuTorch files in it: {_found_below([folder])}"
 
 
 def _found_below(paths: Iterable[str | os.PathLike[str]]) -> str:

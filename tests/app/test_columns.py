@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QTreeView,
 )
 
-from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elision import CellDelegate, elided
 from devtools_app.widgets.table_view import TableView
@@ -237,6 +237,36 @@ def test_without_room_an_empty_column_is_the_first_to_go(qtbot, theme: Theme) ->
         table.resize(width, 300)
         hidden[width] = [grid.isColumnHidden(at) for at in range(4)]
     assert hidden == {900: [False] * 4, 375: [False, True, False, False]}
+
+
+def test_names_are_whole_beside_a_column_of_few_words(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "outputs")
+    qtbot.addWidget(table)
+    rare = ["not compared", *[None] * 19]
+    table.show_table(
+        Table(
+            (
+                number_column("#", range(20), Quantity.COUNT),
+                text_column("operator", ["split_with_sizes_copy"] * 20, width=20),
+                text_column("node", ["aten_sigmoid_default_36"] * 20, mono=True),
+                badge_column("state", rare, tone=lambda _text: "muted"),
+                *(number_column(name, range(20), Quantity.COUNT) for name in ("all", "own")),
+                share_column("outside", [0.0] * 20, missing=""),
+                *(number_column(name, range(20), Quantity.COUNT) for name in ("SNR", "ULP")),
+            ),
+            20,
+        )
+    )
+    table.show()
+    table.resize(640, 300)
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    for at in (1, 2, 3):
+        text = table.rows.text(0, at)
+        font = theme.sans(FontSize.SMALL) if at == 3 else theme.mono() if at == 2 else theme.sans()
+        needed = QFontMetrics(font).horizontalAdvance(text)
+        assert needed + 12 <= grid.columnWidth(at) <= needed + 60
+    assert not table.findChild(QTableView).isColumnHidden(5)
 
 
 def test_a_long_sentence_gives_way_before_a_short_name() -> None:

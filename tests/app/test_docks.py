@@ -55,6 +55,26 @@ def test_docks_of_the_program_have_one_row_of_tabs_each() -> None:
     assert_each_panel_is_in_one_row(json.loads(done.stdout))
 
 
+def test_the_command_of_a_panel_behind_another_tab_brings_it_up(make_window, qtbot) -> None:
+    window = make_window()
+    open_sample(window, qtbot)
+    recipe, notes = (window.docks.by_name[name] for name in ("recipe", "notes"))
+    recipe.bring_up()
+    notes.bring_up()
+    assert notes in window.tabifiedDockWidgets(recipe)
+    qtbot.waitUntil(lambda: notes.in_front and not recipe.in_front)
+    command = next(one for one in window.all_actions() if one.parent() is recipe)
+    assert not command.isChecked()
+    command.trigger()
+    qtbot.waitUntil(lambda: recipe.in_front)
+    command = next(one for one in window.all_actions() if one.parent() is recipe)
+    assert command.isChecked()
+    command.trigger()
+    assert recipe.isHidden()
+    command.trigger()
+    qtbot.waitUntil(lambda: recipe.in_front)
+
+
 def test_docks_put_back_have_one_row_of_tabs_each(make_window, qtbot) -> None:
     window = make_window()
     open_sample(window, qtbot)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication, QTabBar
 from pytestqt.qtbot import QtBot
 
 from devtools_app import views
@@ -196,6 +197,9 @@ def test_a_view_is_made_once_its_module_was_imported_in_the_thread(
     window = make_window(views=(*VIEWS, line))
     if ahead:
         window.context.imports.start(())
+    window.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is window)
+    window.centralWidget().findChildren(QTabBar)[0].setFocus()  # which a placeholder leaves there
     window.show_view(name)
     host = next(one for one in window.hosts if isinstance(one, ViewHost) and one.spec is line)
     module = f"devtools_app.views.{name}"
@@ -207,3 +211,4 @@ def test_a_view_is_made_once_its_module_was_imported_in_the_thread(
     in_main = sys.modules[module].IMPORTED_IN is threading.main_thread()
     assert in_main is not ahead
     qtbot.waitUntil(lambda: host.view.text() == name)
+    assert QApplication.focusWidget() is host.view

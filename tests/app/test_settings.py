@@ -218,6 +218,8 @@ FILES = ("/a/net/model.pte", "/a/net/model.etrecord", "/a/net/run/run.etdp")
         (FILES, FILES[::-1], 1),
         (FILES, (*FILES[:2], "/a/net/run_2/run.etdp"), 2),  # another run
         (("/a",), ("/a/x.pte",), 2),  # a folder of several programs
+        (("/a",), ("/a/run/model.pte", "/a/run/model.etrecord"), 2),
+        (("/a/net",), ("/a/net/model.pte", "/a/net/runs/run/run.etdp"), 1),
         (("/a/other",), FILES, 2),
         (("/a/net",), ("/a/net/run",), 2),
         (("/a/net/model.pte",), ("/a/net/run/run.etdp",), 2),

@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+)
 
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.state.requests import AddSourceRoot, OpenSource, Select, ShowView
+from devtools_app.state.transitions import add_session
 from devtools_app.views import findings, node, operators, overview, source
 from devtools_app.views.spec import CanExport, ViewSpec
 from devtools_app.widgets.link_row import LinkRow
@@ -328,6 +336,21 @@ def test_source_without_file_offers_a_root_and_with_it_shows_costs(qtbot) -> Non
     bench.settle()
     qtbot.waitUntil(lambda: pane.pages.currentWidget() is pane.code, timeout=5000)
     assert "class TinyGPT" in pane.code.toPlainText()
+
+
+def test_source_gives_the_keyboard_to_its_lines(qtbot) -> None:
+    bench = Bench(qtbot, source.SourcePane)
+    pane = bench.pane
+    assert isinstance(pane, source.SourcePane)
+    pane.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is pane)
+    session = opened(XNNPACK)
+    options = replace(session.options, source_roots=(str(DATA / "corpus"),))
+    bench.store.put(add_session(bench.store.state, replace(session, options=options), ()))
+    pane.take_focus()
+    bench.settle()
+    qtbot.waitUntil(lambda: pane.pages.currentWidget() is pane.code, timeout=5000)
+    assert pane.tree.isAncestorOf(QApplication.focusWidget())
 
 
 def test_source_line_and_node_select_each_other(qtbot) -> None:

@@ -23,7 +23,7 @@ from inspector.files.load import (
 )
 from inspector.files.session_groups import split_sessions
 from schema import etdump
-from schema.errors import FormatError
+from schema.errors import FormatError, Severity
 from schema.files import formats
 from tests.fuzz.run import time_limit
 from tests.inspector.cli_runs import run
@@ -323,6 +323,20 @@ def test_folder_without_files_names_the_folders_that_have_some(tmp_path: Path, c
     assert len(named) == min(count, 3)
     assert ("and 2 more" in str(caught.value)) == (count == 5)
     assert "empty" not in str(caught.value)
+
+
+@pytest.mark.parametrize("generated", [True, False])
+def test_a_folder_without_files_beside_a_program_is_named(
+    tmp_path: Path, *, generated: bool
+) -> None:
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / ("generation.json" if generated else "notes.md")).write_text("{}", "utf-8")
+    session = load_session([DATA / "corpus/v1.5.1/mm_portable", folder])
+    (issue,) = (one for one in session.all_issues() if one.where == str(folder))
+    assert issue.severity is Severity.WARNING
+    assert "nothing of it is open" in issue.message
+    assert ("Calls shows generation.json" in issue.message) is generated
 
 
 def test_folder_of_nothing_but_exported_programs_opens_them(tmp_path: Path) -> None:
