@@ -23,7 +23,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import GraphRegion, ModelEdge, ModelGraph, ModelNode
 from inspector.graph.node_text import node_title
 from inspector.profile.node_times import no_times
-from inspector.units import format_time
+from inspector.units import format_duration, format_time
 from schema.objects.plural import plural
 
 ABSENT = -1
@@ -235,7 +235,7 @@ def _side_scene(
 
 def _second_line(own: GraphScene, one: PairNode | None, node: int) -> str:
     ns = float(own.times.node_ns[node])
-    time = "" if np.isnan(ns) else format_time(ns)
+    time = "" if np.isnan(ns) else format_duration(ns, float(own.times.tick_ns[node]))
     return " · ".join(filter(None, (time, one.words if one is not None else "")))
 
 

@@ -255,7 +255,7 @@ class TableView(ItemPanel):
         return 0 < rows <= _MOST_BLANK and has_no_value(self.rows, index)
 
     def _is_name(self, index: int) -> bool:
-        """Return whether a column names its rows: the first that is no number, or of nodes."""
+        """Return whether a column names its rows: the first besides numbers, or of nodes."""
         before = self.rows.columns[:index]
         return self.rows.columns[index].mono or all(one.kind in NUMBERS for one in before)
 

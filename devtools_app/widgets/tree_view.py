@@ -26,6 +26,7 @@ _TREE_WIDTH = 280
 _LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 168, 72, 92, 116
 _LONG, _LEAST_LONG = 40, 150  # letters of a sentence or a line of code; of fewer it is left out
 _MOST_NAME, _MOST_TEXT = 520, 420
+_ROOMY_NAME = 240  # of a tree that is not narrow
 _PAD = 26  # on both sides of a cell
 
 
@@ -170,9 +171,9 @@ class TreeView(ItemPanel):
         if index == 0:
             most = min(round(_MOST_NAME * scale), longest + 4 * self._tree.indentation() + 24)
             usual = round(self._name_width * scale)
-            return ColumnWidth(
-                min(usual, round(_LEAST_NAME * scale), most), usual, max(usual, most)
-            )
+            least = min(usual, round(_LEAST_NAME * scale), most)
+            roomy = min(usual, most, round(_ROOMY_NAME * scale))
+            return ColumnWidth(least, usual, max(usual, most), roomy=roomy)
         empty = 0 < self.rows.length <= _MOST_BLANK and has_no_value(self.rows, index)
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)

@@ -85,6 +85,18 @@ def test_sides_draw_their_own_nodes_and_lines_in_the_same_places() -> None:
     assert any(label.startswith("another backend (") for label in labels)
 
 
+def test_times_below_a_step_of_their_clock_are_bounded_on_both_sides() -> None:
+    session = opened("runs/convnet_xnnpack")
+    found = pair_of(session, session)
+    union = union_scene(found)
+    boxes, sources = expand_all(union.scene.scene.tree), ((session, COMPILED),) * 2
+    drawn = build_pair(found, union, sources, "forward", boxes, None, LayoutCache())
+    for side in drawn.sides:
+        texts = list(side.placed.scene.sublabels)
+        assert any(text.startswith("< 1 µs") for text in texts)
+        assert not any(text.startswith("0 ns") for text in texts)
+
+
 # -- the view
 
 
