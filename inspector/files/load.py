@@ -106,8 +106,8 @@ def _unused_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Issue]:
 def _why_unused(folder: Path) -> str:
     report = folder / GENERATION
     if report.is_file():
-        return f"nothing of it is open; Calls shows {report.name}: Open calls…, etscope table calls"
-    return f"nothing of it is open: ExecuTorch files in it: {_found_below([folder])}"
+        return f"No ExecuTorch file is in this folder; Open calls… in Calls opens its {report.name}"
+    return f"ExecuTorch files in this folder: {_found_below([folder])}"
 
 
 def _found_below(paths: Iterable[str | os.PathLike[str]]) -> str:

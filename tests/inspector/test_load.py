@@ -335,8 +335,8 @@ def test_a_folder_without_files_beside_a_program_is_named(
     session = load_session([DATA / "corpus/v1.5.1/mm_portable", folder])
     (issue,) = (one for one in session.all_issues() if one.where == str(folder))
     assert issue.severity is Severity.WARNING
-    assert "nothing of it is open" in issue.message
-    assert ("Calls shows generation.json" in issue.message) is generated
+    assert "ExecuTorch file" in issue.message
+    assert ("in Calls opens its generation.json" in issue.message) is generated
 
 
 def test_folder_of_nothing_but_exported_programs_opens_them(tmp_path: Path) -> None:
