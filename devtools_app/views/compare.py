@@ -278,12 +278,15 @@ class ComparePane(PanelActions, Pane):
         _put(self.about, subtitle(found, self._edits(letters), result.runs))
         self.about.setVisible(bool(self.about.text()))
         self.summary.show_table(summary_table(found, letters))
-        if before is None or (before.letters, before.runs) != (letters, result.runs):
+        other = before is None or before.letters != letters
+        if before is None or other or before.runs != result.runs:
             self.summary.scroll_to_top()  # another pair, or measured now: latency is the first row
         if not self._list_kept:
             self.lists.setCurrentIndex(self.lists.findData(result.list))
         self.blocks.show_lanes(self._lanes(found, letters))
         self._show_details()
+        if other:
+            self.details.scroll_to_top()
         if result.job is not None:
             self.errors.start(result.shown, result.job)
         self._refresh_tools()
@@ -325,6 +328,7 @@ class ComparePane(PanelActions, Pane):
     def _list_chosen(self, _index: int) -> None:
         self._list_kept = True
         self._show_details()
+        self.details.scroll_to_top()
 
     def _show_details(self) -> None:
         content, kind = self._content, str(self.lists.currentData() or OWNERS)

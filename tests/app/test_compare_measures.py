@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtWidgets import QTableView
 
 from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.measuring import OutputErrorRuns, session_keys
@@ -154,3 +155,15 @@ def test_latency_is_being_measured_until_it_is(make_window, qtbot, monkeypatch) 
     pane.measurer.follower.cancel()
     pane.store.update(compared=("A", "B"))
     qtbot.waitUntil(lambda: "latency not measured" in pane.headline.text(), timeout=10_000)
+
+
+def test_another_pair_or_list_begins_at_its_first_row(make_window, qtbot) -> None:
+    window = make_window()
+    pane = compare_pane(window, "tinygpt_portable", "tinygpt_xnnpack")
+    qtbot.waitUntil(lambda: pane.details.rows.length > 20, timeout=30_000)
+    bar = pane.details.findChild(QTableView).verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    bar.setValue(bar.maximum())
+    window.store.update(compared=("B", "A"))
+    qtbot.waitUntil(lambda: pane._content.letters == ("B", "A"), timeout=30_000)
+    assert bar.value() == 0
