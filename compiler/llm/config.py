@@ -19,6 +19,7 @@ from schema.recipe.assignments import AssignmentError, parse_path
 
 NANO_GPT = "nano_gpt"
 HERE = "."  # no folder of its own
+BYTE_TOKENIZER = "bytes"  # no file
 WEIGHT_FILES = ("foundation_weights_file", "lora_weights_file")
 _FILE_NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
 _MOST_ENTRIES = 100_000  # of a configuration; aliases of YAML can name each other
@@ -58,6 +59,7 @@ class BaseConfig:
         params: a JSON file of sizes, or the sizes themselves
         checkpoint: a folder with ``config.json`` and safetensors, or one safetensors file; None for
             random weights
+        tokenizer_path: a file, a folder, or ``bytes``
         seed: of random weights
     """
 
@@ -268,13 +270,13 @@ def _placed(config: LlmConfig, folder: Path) -> LlmConfig:
         weights = str(folder / lora.adapter_checkpoint)
         return replace(lora, adapter_checkpoint=weights, adapter_config=at(lora.adapter_config))
 
-    base = config.base
+    base, tokenizer = config.base, config.base.tokenizer_path
     params = at(base.params) if isinstance(base.params, str) else base.params
     base = replace(
         base,
         params=params,
         checkpoint=at(base.checkpoint),
-        tokenizer_path=at(base.tokenizer_path),
+        tokenizer_path=tokenizer if tokenizer == BYTE_TOKENIZER else at(tokenizer),
         lora_config=lora_at(base.lora_config),
     )
     several = config.multimethod

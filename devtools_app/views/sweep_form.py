@@ -185,8 +185,10 @@ class SweepFormPage(QScrollArea):
         if one is None or not self.each_module.isEnabled():
             return
         settings = _settings(form)
-        data = settings.data or sensitivity_data(one.draft.present)
-        settings = replace(settings, data=data, method=form.method)
+        if not settings.data:
+            data, samples = sensitivity_data(one.draft.present)
+            settings = replace(settings, data=data, samples=samples)
+        settings = replace(settings, method=form.method)
         request = SweepRequest("", {}, settings, form.workers, record=record_of(one))
         self._ask_for(one, form, request)
 

@@ -39,13 +39,13 @@ def run(options: Namespace) -> Answer:
 
     Raises: CommandError
     """
-    from compiler.llm.config import HERE
+    from compiler.llm.config import BYTE_TOKENIZER, HERE
 
     source = config_source(options)
     options.inputs = [source.path]
     config = read_source(source)
     named = config.base.tokenizer_path
-    if named is not None and not Path(named).exists():
+    if named not in (None, BYTE_TOKENIZER) and not Path(named).exists():
         raise CommandError(f"base.tokenizer_path: {named}: file not found", USAGE)
     if options.folder is None and config.export.output_dir != HERE:
         options.folder = config.export.output_dir

@@ -166,7 +166,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     check_inputs(options.run_inputs)
-    options.data = options.data or _usual_data(options, job)
+    _take_usual_data(options, job)
     if options.data:
         check_data(options)
     elif options.metric:
@@ -199,8 +199,11 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     return replace(plan, objectives=_objectives(options.pareto, settings)), issues
 
 
-def _usual_data(options: Namespace, job: CompileJob) -> str:
-    return sensitivity_data(job) if options.sensitivity else ""
+def _take_usual_data(options: Namespace, job: CompileJob) -> None:
+    """Choose the data of a sensitivity that names none."""
+    if options.sensitivity and not options.data:
+        options.data, samples = sensitivity_data(job)
+        options.samples = options.samples or samples
 
 
 def _modules(options: Namespace, mode: str) -> tuple[str, ...]:

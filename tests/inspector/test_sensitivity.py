@@ -10,7 +10,8 @@ import pytest
 
 from inspector.experiments.sweeps.results import PointResult, Results, Status
 from inspector.experiments.sweeps.sensitivity import MODE, MODULES, sensitivity_data
-from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.compile_job import CompileJob, Quantization
+from inspector.recipes.recipe import Recipe
 from inspector.recipes.source import parse_source
 from inspector.tables.sensitivity import sensitivity_table
 from tests.inspector.cli_runs import run
@@ -151,15 +152,26 @@ def test_each_method_has_a_sensitivity_of_its_own_and_tied_layers_their_names(
 @pytest.mark.parametrize(
     ("source", "data"),
     [
-        ("model.yaml", "random"),
-        ("model.yml", "random"),
-        ("model.py:both", "example"),
-        ("model.pt2", "example"),
+        ("model.yaml", ("random", 16)),
+        ("model.yml", ("random", 16)),
+        ("model.py:both", ("example", None)),
+        ("model.pt2", ("example", None)),
     ],
 )
-def test_language_models_are_evaluated_on_random_tokens(source: str, data: str) -> None:
+def test_language_models_are_evaluated_on_random_tokens(
+    source: str, data: tuple[str, int | None]
+) -> None:
     # their example inputs are zeros
     assert sensitivity_data(CompileJob(parse_source(source))) == data
+
+
+def test_random_tokens_need_no_option_that_ends_them(tmp_path: Path) -> None:
+    (tmp_path / "model.yaml").write_text("quantization: {qmode: int8}\n")
+    job = CompileJob(parse_source(str(tmp_path / "model.yaml")), quantising=Quantization("int8"))
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(Recipe(job).text)
+    found = run("sweep", str(recipe), "--sensitivity", "-o", str(tmp_path / "s"))
+    assert "compile it first" in found.err  # what is checked behind the data
 
 
 def test_what_has_no_sensitivity_is_refused(tmp_path: Path) -> None:

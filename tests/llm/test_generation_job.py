@@ -70,6 +70,7 @@ def test_the_tokenizer_is_that_of_the_configuration_beside_it(tmp_path: Path) ->
         ({"tokenizer_path": str(tmp_path / "other.json")}, tmp_path / "other.json"),
         ({"model_class": "llama3", "checkpoint": str(tmp_path / "hf")}, tmp_path / "hf"),
         ({"model_class": "llama3", "checkpoint": str(program.parent)}, ""),
+        ({"tokenizer_path": "bytes"}, "bytes"),
         ({}, ""),
     ):
         for name in ("words.bin", "other.json"):

@@ -21,6 +21,7 @@ from inspector.recipes.source import SourceKind
 from schema.etrecord import RecordFile, decode
 
 MODE, MODULES = "quantising.mode", "quantising.modules"
+_RANDOM = 16  # samples of random tokens, which have no end
 # operators with weights, without namespace; their modules are what users quantize or leave
 _WEIGHTED = (
     "linear",
@@ -73,13 +74,13 @@ def recorded_modules(path: Path, mode: str = "", method: str = "") -> tuple[str,
     return weighted_modules(record, mode)
 
 
-def sensitivity_data(job: CompileJob) -> str:
-    """Return what a program is evaluated on where no data set is named.
+def sensitivity_data(job: CompileJob) -> tuple[str, int | None]:
+    """Return what a program is evaluated on where no data set is named, and how many samples of it.
 
     The example of a language model is a few zeros, which attention hardly matters for: it gets
     random tokens at random positions.
     """
-    return GENERATED[0] if job.source.kind is SourceKind.LLM else EXAMPLE
+    return (GENERATED[0], _RANDOM) if job.source.kind is SourceKind.LLM else (EXAMPLE, None)
 
 
 def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
