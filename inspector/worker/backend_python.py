@@ -10,12 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import io
 import itertools
-import json
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,9 +37,9 @@ from compiler.named import NamedObject
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.steering import keeps_out
-from compiler.record.graph import program_json
 from inspector.toolchain.child import Interpreter, ReportedError, ToolchainError
-from inspector.toolchain.handed_files import CALLS_FILE, CUSTOM_MEMBER, PROGRAM_FILE, QUANTIZED_FILE
+from inspector.toolchain.handed_files import CALLS_FILE, PROGRAM_FILE, QUANTIZED_FILE
+from inspector.worker.handed_program import write_program
 from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
@@ -219,7 +216,7 @@ class PartitionerElsewhere(Partitioner):
         calls = dict(_calls(exported_program.graph_module))
         vetoed = [path for path, node in calls.items() if keeps_out(node)]
         with tempfile.TemporaryDirectory() as folder:
-            _write(exported_program, Path(folder))
+            write_program(exported_program, Path(folder))
             place = {"folder": folder, "number": self._number, "vetoed": vetoed}
             found = _ask(self._python, _Partition, do="partition", **place)
         self._check(calls, found)
@@ -314,7 +311,7 @@ class BackendElsewhere:
             for number, one in enumerate(parts):
                 own = Path(folder) / str(number)
                 own.mkdir()
-                _write(one.program, own)
+                write_program(one.program, own)
                 settings = [
                     (each.key, base64.b64encode(each.value).decode()) for each in one.settings
                 ]
@@ -426,33 +423,3 @@ def _tag(node: Node, tag: str | None) -> None:
         node.meta.pop(TAG, None)
     else:
         node.meta[TAG] = tag
-
-
-def _write(program: ExportedProgram, folder: Path) -> None:
-    """Write a program with the operators of the edge dialect, as in a record."""
-    with zipfile.ZipFile(folder / "program.zip", "w") as file:
-        file.writestr("program.json", program_json(program, edge=True))
-        file.writestr(CUSTOM_MEMBER, json.dumps(_custom(program)))
-        for name, values in (("state.pt", program.state_dict), ("constants.pt", program.constants)):
-            data = io.BytesIO()
-            torch.save({**values}, data)
-            file.writestr(name, data.getvalue())
-
-
-def _custom(program: ExportedProgram) -> dict[str, dict[str, Any]]:
-    """Return the custom metadata of nodes, by path of the graph and name; a record has none."""
-    found: dict[str, dict[str, Any]] = {}
-    owner: Any = program.graph_module
-    for path, module in owner.named_modules():
-        if isinstance(module, torch.fx.GraphModule):
-            kept = {node.name: _plain(node.meta.get("custom") or {}) for node in module.graph.nodes}
-            found[path] = {name: one for name, one in kept.items() if one}
-    return found
-
-
-def _plain(custom: Mapping[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    for key, value in custom.items():  # whatever a quantizer leaves
-        with contextlib.suppress(TypeError, ValueError):
-            kept[key] = json.loads(json.dumps(value))
-    return kept

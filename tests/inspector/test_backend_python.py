@@ -38,6 +38,7 @@ from inspector.worker import backend_python
 from inspector.worker.backend_python import partitioner_of
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError, sentence_of
+from inspector.worker.handed_program import write_program
 from runtime import Runtime
 from schema import etrecord
 from schema.etrecord.parts.verdicts import NodeOutcome
@@ -475,8 +476,33 @@ def test_notes_of_quantizers_at_nodes_go_along(tmp_path: Path) -> None:
             node.meta["custom"] = {"_arm_annotation_info": {"quantized": True}, "odd": object()}
             wanted[f"{path}/{node.name}"] = {"_arm_annotation_info": {"quantized": True}}
     assert {one.partition("/")[0] for one in wanted} == {"", "true_graph_0", "false_graph_0"}
-    backend_python._write(program, tmp_path)
+    write_program(program, tmp_path)
     assert json.loads(run_stock(["-c", _READING, tmp_path]).stdout.splitlines()[-1]) == wanted
+
+
+_NAMING = """
+import json, pathlib, sys
+from inspector.toolchain.stock.handing import read
+program = read(pathlib.Path(sys.argv[1]))
+print(json.dumps([one.name for one in program.graph.nodes if one.op == "call_function"]))
+"""
+
+
+@pytest.mark.interop
+def test_calls_keep_their_names(tmp_path: Path) -> None:
+    """A call of several results whose name a number ends, as where one before it was folded."""
+
+    class Norms(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            first, second = (torch.nn.functional.layer_norm(one, (4,)) for one in (x, x.sin()))
+            return first * second
+
+    program = to_edge(export(Norms().eval(), (torch.ones(3, 4),))).exported_program()
+    first, second = (one for one in program.graph.nodes if "layer_norm" in one.name)
+    first.name, second.name = "aten_native_layer_norm_default_1", "aten_native_layer_norm_default_2"
+    write_program(program, tmp_path)
+    calls = [one.name for one in program.graph.nodes if one.op == "call_function"]
+    assert json.loads(run_stock(["-c", _NAMING, tmp_path]).stdout.splitlines()[-1]) == calls
 
 
 _SQUEEZED = """
@@ -511,7 +537,7 @@ def test_vendors_see_the_forms_of_operators_that_the_package_has(tmp_path: Path)
             return *x.unbind(0), x.squeeze(1), x.squeeze(-3), x.squeeze(2), last, one
 
     program = to_edge(export(Squeezing().eval(), (torch.ones(2, 1, 3, 4),))).exported_program()
-    backend_python._write(program, tmp_path)
+    write_program(program, tmp_path)
     answer = run_stock(["-c", _SQUEEZED, tmp_path]).stdout.splitlines()[-1]
     seen, named, shapes = json.loads(answer)
     dims = "aten.squeeze_copy.dims"

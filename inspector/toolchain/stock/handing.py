@@ -22,7 +22,7 @@ from compiler.interface.lifted_scalars import show_scalars
 from compiler.interface.package_forms import for_backend, in_package_form
 from compiler.interface.vendor_joins import following_vendor
 from compiler.partition.logged_reasons import harvesting
-from inspector.toolchain.handed_files import CUSTOM_MEMBER
+from inspector.toolchain.handed_files import CUSTOM_MEMBER, NAMES_MEMBER
 from inspector.toolchain.stock.nodes import calls_in, operator_name, operator_of, unit_of
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make
@@ -31,7 +31,7 @@ from inspector.worker.exporter import AnswerError, redirect_logs
 from inspector.worker.libraries import lacking, load_libraries, unregistered, unregistered_in
 
 Say = Callable[..., None]
-_MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER)
+_MEMBERS = ("program.json", "state.pt", "constants.pt", CUSTOM_MEMBER, NAMES_MEMBER)
 _HANDED = "handed_as"  # the operator of a node where it comes from
 # operators of attention: ours, which are registered here, whatever the package has
 _WRITTEN, _OURS = (f"ops.{space}.".encode() for space in (llama.WRITTEN, llama.NAMESPACE))
@@ -289,7 +289,7 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
     Its nodes have the names that they have there.
     """
     with zipfile.ZipFile(folder / "program.zip") as file:
-        text, state, constants, custom = (file.read(name) for name in _MEMBERS)
+        text, state, constants, custom, names = (file.read(name) for name in _MEMBERS)
     text = text.replace(_WRITTEN, _OURS)
     if missing := unregistered_in([text]):
         raise AnswerError(lacking(missing))
@@ -303,19 +303,32 @@ def read(folder: Path) -> Any:  # noqa: ANN401 - an exported program
     config = part("exir.capture._config").EdgeCompileConfig(_check_ir_validity=False)
     found._verifiers = [verifier(config, class_only=True)]
     notes: dict[str, dict[str, Any]] = json.loads(custom)
+    called: dict[str, list[str]] = json.loads(names)
     for path, module in [*found.graph_module.named_modules()]:
         if isinstance(module, torch.fx.GraphModule):
             for node in [*module.graph.nodes]:
-                if note := notes.get(path, {}).get(node.name):
-                    node.meta["custom"] = note
                 if _UNUSED in node.name and not node.users:
                     module.graph.erase_node(node)
-                elif node.op == "call_function":
+            _name_calls(module.graph, called.get(path, ()))
+            for node in [*module.graph.nodes]:
+                if note := notes.get(path, {}).get(node.name):
+                    node.meta["custom"] = note
+                if node.op == "call_function":
                     _give_in_order(node)
                     _give_in_known_form(node)
             module.recompile()
     show_scalars(found, found.graph)
     return found
+
+
+def _name_calls(graph: Any, names: Sequence[str]) -> None:  # noqa: ANN401 - a graph
+    """Give calls their names again: the package's reader numbers those with several results."""
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    if len(calls) == len(names):
+        for node, name in zip(calls, names, strict=True):
+            if node.name != name:
+                graph._graph_namespace.create_name(name, None)  # taken from now on
+                node.name = name
 
 
 def _give_in_known_form(node: Any) -> None:  # noqa: ANN401 - a node
