@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.compare.model import LESS, MORE, ComparePlace, Delta
+from inspector.compare.model import LESS, MORE, NEUTRAL, ComparePlace, Delta
 
 ERROR, NOISE, BEYOND = "error of outputs", "signal to noise of outputs", "outputs beyond rounding"
 DIFFERING = "integer outputs that differ"  # indices and classes, whose differences are not errors
@@ -40,9 +40,10 @@ class OutputErrors:
         if not self.reference:
             return ()
         note = f"beside {self.reference}, on the same inputs"
+        rounding = {*self.beyond} == {0.0}  # whose size is no merit
         rows = (
-            (ERROR, "", self.max_abs, LESS),
-            (NOISE, "dB", self.snr_db, MORE),
+            (ERROR, "", self.max_abs, NEUTRAL if rounding else LESS),
+            (NOISE, "dB", self.snr_db, NEUTRAL if rounding else MORE),
             (BEYOND, "share", self.beyond, LESS),
             (DIFFERING, "share", self.differing, LESS),
         )

@@ -17,6 +17,7 @@ import pytest
 
 from inspector.cli import compare
 from inspector.compare.model import Comparison, Delta
+from inspector.compare.output_errors import ERROR, NOISE, OutputErrors
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.weights import weight_changes
 from inspector.files.load import load_session
@@ -425,3 +426,12 @@ def test_verb_measures_here_and_compares_errors() -> None:
     assert error["text"] == "outputs equal within rounding"
     assert any("2 blocks are few" in issue["message"] for issue in tree["issues"])
     json.dumps(data, allow_nan=False)
+
+
+@pytest.mark.parametrize(("beyond", "tone"), [((0.0, 0.0), "muted"), ((0.0, 0.2), "bad")])
+def test_errors_within_rounding_are_neither_better_nor_worse(
+    beyond: tuple[float, float], tone: str
+) -> None:
+    found = OutputErrors("forward", "the exported program", (1e-7, 2e-7), (137.0, 130.0), beyond)
+    tones = {one.what: tone_of(one, 1) for one in found.deltas()}
+    assert (tones[ERROR], tones[NOISE]) == (tone, tone)
