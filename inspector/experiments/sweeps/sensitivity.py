@@ -78,7 +78,7 @@ def sensitivity_data(job: CompileJob) -> tuple[str, int | None]:
     """Return what a program is evaluated on where no data set is named, and how many samples of it.
 
     The example of a language model is a few zeros, which attention hardly matters for: it gets
-    random tokens at random positions.
+    random tokens, at random positions where the program takes them as they are.
     """
     return (GENERATED[0], _RANDOM) if job.source.kind is SourceKind.LLM else (EXAMPLE, None)
 
