@@ -18,6 +18,8 @@ from inspector.numerics.payload_flow import has_shape_of, is_as_large
 from inspector.numerics.shared_handles import DelegateEvent
 
 _MOVING = frozenset(("identity", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"))
+_NORM = "aten::_native_batch_norm_legit_no_training"
+_OF_NORMS = frozenset((operation(_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
 _COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
 
@@ -130,8 +132,7 @@ class _PayloadWalk:
             readers = events.get(name, ()), nodes.get(value, ())
             pairs = [(e, n) for e, n in product(*readers) if becomes(n.operator, e.kind)]
             if len(pairs) == 1:
-                event, node = pairs[0]
-                self.learn(event.writes[0], node.writes[0])
+                self._match(*pairs[0])
 
     def _forward(self) -> None:
         """Match operators and nodes that alone compute something of known values."""
@@ -154,7 +155,7 @@ class _PayloadWalk:
             for event, node in zip(events, nodes, strict=False):
                 alone = len(events) == len(nodes) == 1
                 if alone and becomes(node.operator, event.kind):
-                    self.learn(event.writes[0], node.writes[0])
+                    self._match(event, node)
 
     def _backward(self) -> None:
         """Learn what matched operators read, where only one pairing is possible."""
@@ -186,7 +187,21 @@ class _PayloadWalk:
         for name, value in fitting if apart else ():
             self.learn(name, value)
 
+    def _match(self, event: DelegateEvent, node: FlatNode) -> None:
+        """Learn what an operator writes: the value of its node, or of the norm folded into it."""
+        users = self._graph.users.get(node.writes[0], ())
+        if len(users) != 1 or users[0].operator != _NORM:
+            self.learn(event.writes[0], node.writes[0])
+        elif not self._is_normed(event):
+            self.learn(event.writes[0], users[0].writes[0])
+
     # ---- facts
+    def _is_normed(self, event: DelegateEvent) -> bool:
+        """Return whether what an operator writes is read by one call that a norm may be."""
+        readers = [one for one in self._events if event.writes[0] in map(self._place, one.reads)]
+        readers = [one for one in readers if operation(one.kind) not in _MOVING]
+        return len(readers) == 1 and operation(readers[0].kind) in _OF_NORMS
+
     def _of(self, name: str) -> Value | None:
         place = self._place(name)
         return None if place in self._doubted else self._known.get(place)

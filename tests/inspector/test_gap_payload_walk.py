@@ -9,9 +9,12 @@ import torch
 
 from inspector.files.load import load_session
 from inspector.join.kernel_order import match_named_events
+from inspector.numerics.flat_graph import FlatGraph, FlatNode
 from inspector.numerics.grades import ORDER
+from inspector.numerics.payload_walk import walked
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import INSIDE, RunGap
+from inspector.numerics.shared_handles import DelegateEvent
 from runtime import DebugLevel, EventTracer, Runtime
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
@@ -67,3 +70,42 @@ def test_only_step_of_a_kind_is_no_node_of_another_size(
     (match,) = match_named_events(payload, ["EXP_3"], [node], {value.name: value})
     assert match is not None
     assert match.handles == handles
+
+
+def _norm_net() -> FlatGraph:
+    nodes: list[FlatNode] = []
+    for name, operator, *reads in (
+        ("conv", "aten::convolution", "x"),
+        ("norm", "aten::_native_batch_norm_legit_no_training", "conv"),
+        ("gate", "aten::sigmoid", "norm"),
+        ("out", "aten::mul", "norm", "gate"),
+    ):
+        node = GraphNode(name, NodeKind.CALL, operator, outputs=(name,))
+        nodes.append(FlatNode(len(nodes), (), node, tuple(((), one) for one in reads), operator))
+    makers = {one.writes[0]: (one, 0) for one in nodes}
+    users = {value: tuple(one for one in nodes if value in one.reads) for value in makers}
+    inside = Graph("delegate", (), {}, (), ())
+    return FlatGraph(inside, tuple(nodes), makers, {}, users, frozenset(), (), {(): ""})
+
+
+def _event(kind: str, reads: str, made: str) -> DelegateEvent:
+    return DelegateEvent(f"{kind}_{made}", (), ORDER, (), kind, tuple(reads.split()), (made,))
+
+
+@pytest.mark.parametrize("folded", [True, False])
+def test_convolution_with_a_folded_norm_has_the_value_of_the_norm(folded: bool) -> None:
+    apart = [] if folded else [_event("MUL", "a scale", "b")]
+    norm = "a" if folded else "b"
+    events = [
+        _event("CONV2D", "p_x weight", "a"),
+        *apart,
+        _event("SIGMOID", norm, "c"),
+        _event("MUL", f"{norm} c", "d"),
+    ]
+    graph = _norm_net()
+    names = {one.node.name for one in graph.nodes}
+    found = walked(graph, graph.nodes, {}, names, events, {"p_x": ((), "x")})
+    writers = {name: one.name for name, one in found.items()}
+    assert "conv" not in writers
+    assert writers.get("norm") == ("CONV2D_a" if folded else None)
+    assert writers.get("gate") == ("SIGMOID_c" if folded else None)
