@@ -71,8 +71,11 @@ def config_source(options: Namespace) -> Source:
 
 def _from_here(setting: str) -> str:
     """Return a setting of the default configuration; a relative path begins at this folder."""
+    from compiler.llm.config import BYTE_TOKENIZER
+
     name, _, value = setting.partition("=")
     is_path = name in _PATHS and value and not value.startswith(("{", "/"))
+    is_path = is_path and value != BYTE_TOKENIZER
     return f"{name}={Path(value).absolute()}" if is_path else setting
 
 

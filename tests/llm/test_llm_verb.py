@@ -261,3 +261,9 @@ def test_a_program_without_a_cache_ends_where_its_calls_are_full(tmp_path: Path)
     gap = _data("gap", tmp_path / "out", "--prompt", text)
     assert len(gap["rows"]) == len(text)
     assert gap["max_abs"] < 1e-4
+
+
+def test_a_tokenizer_of_bytes_is_no_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _data("export", "base.tokenizer_path=bytes", "model.use_kv_cache=true", "-o", out)
+    assert _data("run", out, "--prompt", "Hi", "--max-new-tokens", 3)["prompt_tokens"] == 2
