@@ -41,7 +41,7 @@ QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain
 QTabBar, QFrame#tabRow { background: %(sunken)s; }
 QFrame#foldBar QToolButton { padding: 2px; }
 QFrame#foldBar { background: %(raised)s; border-top: 1px solid %(line)s; }
-QTabBar::tab { background: transparent; color: %(muted)s; padding: 8px 9px 7px 9px;
+QTabBar::tab { background: transparent; color: %(muted)s; padding: 8px 7px 7px 7px;
     border: 0; border-top: 2px solid transparent; border-right: 1px solid transparent; }
 QTabBar::tab:hover { color: %(text)s; }
 QTabBar::tab:selected { background: %(surface)s; color: %(text)s;

@@ -36,7 +36,9 @@ class Menus(QObject):
         self._window = window
         self._theme = theme
         self.extra: list[QAction] = []
-        self._menus = {name: window.menuBar().addMenu(f"&{name}") for name in MENUS}
+        self._menus = {name: QMenu(f"&{name}", window) for name in MENUS}  # not the bar's: ours
+        for menu in self._menus.values():
+            window.menuBar().addMenu(menu)
         self._recent = QMenu("Open recent", window)
         self._bookmarks = QMenu("Bookmarks", window)
         self._others = QMenu("Other views", window)

@@ -150,26 +150,35 @@ class StatusLine(QStatusBar):
         arena = memory_part(facts, self._state.units)
         self._arena.setText(self._markup([arena] if arena else []))
         self._arena.setToolTip(definition("planned"))
-        self._time.setToolTip("\n".join(with_definition(one, one) for one in _PARTS))
+        explained = (with_definition(one, one) for one in _PARTS)
+        self._time.setToolTip("\n".join((self._words(), "", *explained)))
         self._unit.set_badge(", ".join(facts.tags), "", _TAGS)
 
     def _fit_parts(self) -> None:
-        """Show as many parts of the sum as fit; hovering has the glossary and all of them."""
-        room = self._left.width() - self._unit.sizeHint().width() - _BESIDE
-        shown = len(self._parts)
-        while shown > 1 and self._wide(shown) > room:
-            shown -= 1
-        cut = shown < len(self._parts)
-        parts = [*self._parts[:shown], *([StatusPart("", "…")] if cut else [])]
-        self._time.setText(self._markup(parts))
-        self._time.setAccessibleName(" ".join(f"{one.value} {one.label}" for one in self._parts))
+        """Show the sum if all of its parts fit, else the time alone; hovering has them in words.
 
-    def _wide(self, count: int) -> int:
+        The last part is subtracted where tracing took time: without it the others exceed the sum.
+        """
+        room = self._left.width() - self._unit.sizeHint().width() - _BESIDE
+        fits = len(self._parts) < 2 or self._wide() <= room
+        parts = self._parts if fits else (self._parts[0], StatusPart("", "…"))
+        self._time.setText(self._markup(parts))
+        self._time.setAccessibleName(self._words())
+
+    def _words(self) -> str:
+        pieces: list[str] = []
+        for number, part in enumerate(self._parts):
+            if number:
+                pieces.append(_sign(self._parts, number))
+            pieces.append(f"{part.value.removeprefix(MINUS)} {part.label}".strip())
+        return " ".join(pieces)
+
+    def _wide(self) -> int:
         mono = QFontMetrics(self._theme.mono(FontSize.SMALL))
         sans = QFontMetrics(self._theme.sans(FontSize.SMALL))
         return sum(
             mono.horizontalAdvance(one.value) + sans.horizontalAdvance(f"{one.label}      = ")
-            for one in self._parts[:count]
+            for one in self._parts
         )
 
     @override
@@ -182,14 +191,13 @@ class StatusLine(QStatusBar):
         self._time.setText(self._markup([StatusPart("", f"times cannot be shown: {error}")]))
         self._arena.setText("")
 
-    def _markup(self, text: tuple[StatusPart, ...] | list[StatusPart]) -> str:
+    def _markup(self, text: Sequence[StatusPart]) -> str:
         palette = self._theme.palette
         mono = self._theme.mono(FontSize.SMALL).families()[0]
         pieces: list[str] = []
         for number, part in enumerate(text):
             if number:
-                sign = MINUS if part.value.startswith(MINUS) else "+"
-                pieces.append("=" if number == 1 and text[0].strong else sign)
+                pieces.append(_sign(text, number))
             weight = "600" if part.strong else "400"
             value = (
                 f'<span style=\'font-family:"{mono}";color:{palette.text};'
@@ -200,6 +208,12 @@ class StatusLine(QStatusBar):
             pieces.append(value + escape(part.label))
         joined = "&nbsp;&nbsp; ".join(pieces)
         return f"<span style='color:{palette.muted}'>{joined}</span>"
+
+
+def _sign(parts: Sequence[StatusPart], number: int) -> str:
+    if number == 1 and parts[0].strong:
+        return "="
+    return MINUS if parts[number].value.startswith(MINUS) else "+"
 
 
 def _facts(session: Session, method: str) -> StatusFacts:

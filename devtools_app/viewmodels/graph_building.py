@@ -33,6 +33,7 @@ class GraphSettings:
         gap: the comparison for colours, or None
         former: the baseline session of changes, or None
         part: names of the nodes to draw alone, None for all
+        text: size of text beside the usual one
     """
 
     name: str
@@ -41,6 +42,7 @@ class GraphSettings:
     gap: RunGap | None
     former: OpenSession | None = None
     part: tuple[str, ...] | None = None
+    text: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,7 @@ def build_graph(
     if before is not None and expanded == before.asked and scene.is_laid_out_like(before.scene):
         placed = before.placed.of_scene(scene)  # other colours and second lines, at the same places
     else:
-        placed = opened_or_readable(scene, expanded, cache)
+        placed = opened_or_readable(scene, expanded, cache, look.text)
     placed_lines(placed)  # here rather than when it is drawn, where the window waits for it
     return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look, expanded)
 

@@ -14,29 +14,40 @@ _FEWEST = 8  # boxes that are still worth opening a module for
 
 
 def opened_or_readable(
-    scene: SceneGraph, expanded: frozenset[ClusterPath] | None, cache: LayoutCache
+    scene: SceneGraph,
+    expanded: frozenset[ClusterPath] | None,
+    cache: LayoutCache,
+    text: float = 1.0,
 ) -> Placed:
-    """Return the layout with these boxes open, or with those to begin with for None."""
+    """Return the layout with these boxes open, or with those to begin with for None.
+
+    Args:
+        scene: the graph
+        expanded: opened boxes, or None
+        cache: of layouts
+        text: size of text beside the usual one, which enlarges the drawing
+    """
     if expanded is not None:
         return lay_out(scene, expanded, cache)
-    return _opened_readably(scene, cache)
+    return _opened_readably(scene, cache, (_ROOM[0] / text, _ROOM[1] / text))
 
 
-def _opened_readably(scene: SceneGraph, cache: LayoutCache) -> Placed:
+def _opened_readably(scene: SceneGraph, cache: LayoutCache, room: tuple[float, float]) -> Placed:
     """Return the layout with the most boxes open of which all can be seen and read at once.
 
-    Where no set can be read, that with the most boxes open.
+    Where no set can be read, that which is nearest to it.
     """
-    first: Placed | None = None
+    found: list[tuple[float, Placed]] = []
     before: frozenset[ClusterPath] | None = None
     most = MOST_VISIBLE
     while most >= _FEWEST:
         opened = opening_set(scene.tree, most)
         if opened != before:
             placed = lay_out(scene, opened, cache)
-            if min(_ROOM[0] / max(placed.width, 1), _ROOM[1] / max(placed.height, 1)) >= _READABLE:
+            scale = min(room[0] / max(placed.width, 1), room[1] / max(placed.height, 1))
+            if scale >= _READABLE:
                 return placed
-            first, before = first or placed, opened
+            found.append((scale, placed))
+            before = opened
         most //= 2
-    assert first is not None  # the first of the sets is always laid out
-    return first
+    return max(found, key=lambda one: one[0])[1]

@@ -203,7 +203,9 @@ class GraphPane(Pane):
             self.focus.reset()
         self.whole.setVisible(self.focus.part is not None)
         self.fit_tools()
-        look = GraphSettings(self.drawing.name, self._flat, units, gap, former, self.focus.part)
+        text = self.context.theme.scale
+        shown_part = self.focus.part
+        look = GraphSettings(self.drawing.name, self._flat, units, gap, former, shown_part, text)
         expanded = self.boxes.of(state)
         self.request(
             (state.open_session, state.method, look, expanded),

@@ -29,7 +29,7 @@ NEAREST = 4.0
 _EDGE = 12  # distance of legend and map from the border, as all below with text of the usual size
 _FIT_MARGIN = 24.0
 _WIDE = 640  # a narrower canvas has its legend below the drawing, and no map
-_HIGH = 200  # a lower one has no legend
+_HIGH = 120  # a lower one has no legend
 _LEAST_MAP = 72  # height of a map that still shows anything
 _LARGEST_IMAGE = 16000  # pixels of one side of an exported whole graph
 

@@ -89,9 +89,15 @@ class _Handler(logging.Handler):
             self.close()
 
 
+_NOT_OURS = (
+    "propagateSizeHints",  # said by the offscreen platform at every window
+    "Could not find accessible on path",  # a screen reader asked for what was closed meanwhile
+)
+
+
 def log_qt_message(kind: QtMsgType, _context: object, message: str) -> None:
     """Log a message of Qt; for ``qInstallMessageHandler``."""
-    if "propagateSizeHints" in message:  # said by the offscreen platform at every window
+    if any(words in message for words in _NOT_OURS):
         return
     logging.getLogger("qt").log(_QT_LEVELS.get(kind, logging.WARNING), message)
 

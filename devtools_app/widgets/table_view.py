@@ -284,7 +284,7 @@ class TableView(ItemPanel):
         if column.kind is ColumnKind.BADGE:
             least = min(usual, max(round(_LEAST_BADGE * scale), heading))
             return ColumnWidth(least, usual, usual, is_empty=empty)
-        if column.width:
+        if column.width and not self._is_name(index):  # a name is whole before a sentence is
             usual = max(heading, min(usual, letter * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
         least = _LEAST_LONG if column.width >= _LONG else least

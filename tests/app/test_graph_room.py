@@ -24,6 +24,7 @@ from devtools_app.viewmodels.layout.scene_graph import (
     SceneNode,
     scene_graph,
 )
+from devtools_app.viewmodels.opening import opened_or_readable
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_overlay import graph_overlay
 from devtools_app.widgets.graph_canvas import GraphCanvas
@@ -112,6 +113,27 @@ def test_sample_opens_whole_and_readable() -> None:
     assert len(drawn.placed.nodes) >= 5
     (lines,) = drawn.placed.lines  # known before the window draws, which would wait for them
     assert len(lines.arrows)
+
+
+@pytest.mark.parametrize("blocks", [2, 6, 12, 40])
+@pytest.mark.parametrize("text", [1.0, 1.5, 2.0])
+def test_boxes_that_are_opened_can_be_read_with_larger_text(blocks: int, text: float) -> None:
+    scene = transformer(blocks)
+    usual = opened_or_readable(scene, None, LayoutCache())
+    larger = opened_or_readable(scene, None, LayoutCache(), text)
+
+    def scale(placed: Placed) -> float:
+        return min(1000 / text / placed.width, 560 / text / placed.height)
+
+    assert scale(larger) >= min(0.52, scale(usual))
+    assert scale(larger) >= 0.18  # from which few boxes have titles with large text
+
+
+@pytest.mark.parametrize("height", [130, 172, 260])
+def test_a_low_drawing_keeps_its_legend(qtbot: QtBot, height: int) -> None:
+    widget = canvas_of(qtbot, 6, 530, height)
+    assert widget.legend.isVisible()
+    assert widget.legend.geometry().bottom() < height
 
 
 def test_nodes_of_a_small_graph_have_titles_in_a_small_room(qtbot: QtBot, tmp_path: Path) -> None:
