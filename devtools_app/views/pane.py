@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 from typing_extensions import override
 
 from devtools_app.appearance.theme import set_role
@@ -67,6 +68,8 @@ class Pane(QWidget):
         self._key: object = None
         self._focus_meanwhile: QWidget | None = None
         self._worded: list[QToolButton] = []
+        self._icons: list[tuple[QToolButton, str]] = []
+        self.theme.changed.connect(self._set_icons)  # ends with the view, as a function would not
         self._words = True  # such buttons show their words
         self._latest = Latest(f"view {name}", self)
         self._latest.ready.connect(self._ready)
@@ -186,11 +189,13 @@ class Pane(QWidget):
         shortcut.activated.connect(lambda: pressed())
 
     def _keep_icon(self, button: QToolButton, icon: str) -> None:
-        def restyle() -> None:
-            button.setIcon(self.theme.icon(icon))
+        button.setIcon(self.theme.icon(icon))
+        self._icons.append((button, icon))
 
-        self.theme.changed.connect(restyle)
-        restyle()
+    def _set_icons(self) -> None:
+        self._icons = [one for one in self._icons if isValid(one[0])]
+        for button, icon in self._icons:
+            button.setIcon(self.theme.icon(icon))
 
     # -- content ---------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from inspector.files.node_data import KIND as NODE_DATA
 from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.run_calls import GENERATION
+from inspector.files.run_report import REPORT
 from inspector.files.session import EXPORTED, LoadedFile, Session, SessionOptions
 from inspector.files.trace_buffers import BUFFER_SUFFIX
 from inspector.files.written_folders import POINT, POINTS, WrittenFolder, runs_below
@@ -104,9 +105,10 @@ def _unused_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Issue]:
 
 
 def _why_unused(folder: Path) -> str:
-    report = folder / GENERATION
-    if report.is_file():
-        return f"No ExecuTorch file is in this folder; Open calls… in Calls opens its {report.name}"
+    if (folder / GENERATION).is_file():
+        return f"No ExecuTorch file is in this folder; Open calls… in Calls opens its {GENERATION}"
+    if (folder / REPORT).is_file():
+        return f"The run in this folder has no trace: nothing of its {REPORT} is shown"
     return f"ExecuTorch files in this folder: {_found_below([folder])}"
 
 

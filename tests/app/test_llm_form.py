@@ -66,7 +66,11 @@ def test_fields_are_those_that_llm_export_compiles_with(dialog, config: str, qtb
     ("settings", "place", "words"),
     [
         ("", "source.path", "model: unknown use_kv_cash"),
-        ("quantization.qmode=5w", "source.function", "quantization.qmode: unknown '5w:group=32'"),
+        (
+            "quantization.qmode=5w",
+            "source.function",
+            "quantization.qmode: unknown '5w'; available",
+        ),
     ],
 )
 def test_what_is_wrong_is_at_the_field_with_the_path_of_the_key(

@@ -92,6 +92,7 @@ def test_sweep_opens_without_a_session_and_a_point_becomes_one(
     )
     assert (pane.across.currentData(), pane.up.currentData()) == ("size", "latency")
     assert not pane.open_button.isEnabled()
+    qtbot.waitUntil(lambda: pane.plot.chart is not None)
     place = pane.plot.place_of("key1")
     assert place is not None
     QTest.mouseClick(pane.plot, Qt.MouseButton.LeftButton, pos=place.toPoint())

@@ -164,6 +164,7 @@ def test_plots_of_the_gap_leave_room_for_their_words(qtbot, theme) -> None:
     plot.show()
     without = plot.grab().toImage()
     plot.show_errors(np.array([1.0, 4.0]), np.array([1.0, 2.0]), frozenset({1}))
+    qtbot.waitUntil(lambda: plot.chart is not None)
     with_words = plot.grab().toImage()
     assert plot.chart.geometry().top() >= plot.note.geometry().bottom() > 10
     strip = [with_words.pixel(x, 12) for x in range(400)]

@@ -325,18 +325,24 @@ def test_folder_without_files_names_the_folders_that_have_some(tmp_path: Path, c
     assert "empty" not in str(caught.value)
 
 
-@pytest.mark.parametrize("generated", [True, False])
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ("generation.json", "in Calls opens its generation.json"),
+        ("run.json", "The run in this folder has no trace"),
+        ("notes.md", "ExecuTorch files in this folder: none"),
+    ],
+)
 def test_a_folder_without_files_beside_a_program_is_named(
-    tmp_path: Path, *, generated: bool
+    tmp_path: Path, there: str, said: str
 ) -> None:
     folder = tmp_path / "text"
     folder.mkdir()
-    (folder / ("generation.json" if generated else "notes.md")).write_text("{}", "utf-8")
+    (folder / there).write_text("{}", "utf-8")
     session = load_session([DATA / "corpus/v1.5.1/mm_portable", folder])
     (issue,) = (one for one in session.all_issues() if one.where == str(folder))
     assert issue.severity is Severity.WARNING
-    assert "ExecuTorch file" in issue.message
-    assert ("in Calls opens its generation.json" in issue.message) is generated
+    assert said in issue.message
 
 
 def test_folder_of_nothing_but_exported_programs_opens_them(tmp_path: Path) -> None:

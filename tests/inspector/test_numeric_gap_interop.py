@@ -42,7 +42,18 @@ def test_gap_where_the_stock_tool_has_rows_has_the_same(
             continue
         assert isinstance(ours, dict), (asked, ours)
         assert ours["columns"] == stock["columns"], asked
-        assert ours["rows"][: len(stock["rows"])] == stock["rows"], asked
+        rows = ours["rows"][: len(stock["rows"])]
+        assert list(map(_rounded, rows)) == list(map(_rounded, stock["rows"])), asked
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without errors within the rounding of float32, squared.
+
+    Where processors have AVX2 alone, torch computes tanh with another last bit in vectors than in
+    what is left over of them, and both tools give it other pieces: 4e-16 beside 6e-16.
+    """
+    gaps = [gap if not float(gap) < 1e-15 else "0.0" for gap in row["gap"]]
+    return {**row, "gap": gaps}
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

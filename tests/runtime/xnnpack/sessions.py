@@ -35,7 +35,6 @@ WHOLE = (
     "extra/inline_delegate/model.pte",
     "extra/two_methods_xnnpack/model.pte",
     "extra/xnnpack_8da4w/model.pte",
-    "extra/xnnpack_dynamic_quantised/model.pte",
 )
 
 
