@@ -202,12 +202,32 @@ def item_menu(
     menu = named_menu(parent, name)
     menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
     menu.addSeparator()
-    for view, title in _places(selection, context):
-        if view != here:
-            menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))
+    places = [
+        menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))
+        for view, title in _places(selection, context)
+        if view != here
+    ]
+    menu.aboutToShow.connect(lambda: fold_to_fit(menu, "Show in", places))
     menu.addSeparator()
     _add_edits(menu, selection, context, module)
     return menu
+
+
+def fold_to_fit(menu: QMenu, title: str, actions: list[QAction]) -> None:
+    """Move actions into a submenu where the screen is too low for all of a menu in one column.
+
+    Their texts begin with the title of the submenu, which does not repeat it.
+    """
+    shown = [one for one in menu.actions() if one.isVisible()]
+    columns = {menu.actionGeometry(one).left() for one in shown}
+    if len(columns) == 1 or not actions or actions[0] not in shown:
+        return
+    inner = QMenu(title, menu)
+    menu.insertMenu(actions[0], inner)
+    for one in actions:
+        menu.removeAction(one)
+        one.setText(one.text().removeprefix(title).strip())
+        inner.addAction(one)
 
 
 def _places(selection: Selection, context: ViewContext) -> list[tuple[str, str]]:

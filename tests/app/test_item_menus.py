@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.edit_targets import edit_targets
+from devtools_app.views.editing import fold_to_fit
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.memory import MemoryPane
 from devtools_app.views.timeline import TimelinePane
@@ -154,3 +155,21 @@ def test_a_box_of_a_module_has_the_edits_of_that_module(make_window, qtbot, monk
     assert any(line.startswith(f"Keep module {path} off") for line in lines)
     lines = menu_lines(pane.canvas, shown, lambda item: 0 <= item < placed.node_count)
     assert not any(line.startswith("This module: ") for line in lines)
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize(("lines", "folded"), [(3, False), (60, True)])
+def test_a_menu_that_is_too_high_has_its_views_in_a_submenu(lines: int, *, folded: bool) -> None:
+    """Two columns would cover the window, and the line with the effect of an edit alone in one."""
+    menu = QMenu()
+    place = menu.addAction("Show in Graph")
+    for number in range(lines):
+        menu.addAction(f"line {number}")
+    menu.aboutToShow.connect(lambda: fold_to_fit(menu, "Show in", [place]))
+    menu.aboutToShow.emit()
+    first = menu.actions()[0]
+    inner = first.menu()
+    assert (isinstance(inner, QMenu) and [one.text() for one in inner.actions()]) == (
+        folded and ["Graph"]
+    )
+    assert first.text() == ("Show in" if folded else "Show in Graph")
