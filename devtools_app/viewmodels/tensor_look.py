@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,12 +138,24 @@ def _others(source: TensorSource, others: Others) -> tuple[tuple[str, str], ...]
     if of_gap:
         found.append(("reference of the gap", of_gap))
     for session, content in sessions:
-        same = partners(source, session_tensors(content))
-        found += [(f"{session}: {one.name}", f"{session} {one.key}") for one in same[:_MOST_OTHERS]]
-    return (
-        *found,
-        *((one.name, f"{HERE} {one.key}") for one in partners(source, here)[:_MOST_OTHERS]),
-    )
+        same = partners(source, session_tensors(content))[:_MOST_OTHERS]
+        found += [(f"{session}: {name}", f"{session} {key}") for name, key in _told_apart(same)]
+    own = _told_apart(partners(source, here)[:_MOST_OTHERS])
+    return (*found, *((name, f"{HERE} {key}") for name, key in own))
+
+
+def _told_apart(same: tuple[TensorSource, ...]) -> list[tuple[str, str]]:
+    """Return name and key of each tensor; of namesakes with their origin, and method if needed."""
+    names = Counter(one.name for one in same)
+    origins = Counter((one.name, one.origin) for one in same)
+
+    def name_of(one: TensorSource) -> str:
+        if names[one.name] == 1:
+            return one.name
+        method = one.method if origins[one.name, one.origin] > 1 else ""
+        return " · ".join(filter(None, (one.name, one.origin, method)))
+
+    return [(name_of(one), one.key) for one in same]
 
 
 def tensor_picture(

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy
 from typing_extensions import override
 
 _BREAK = "\u200b"  # takes no room, a line may end there
+_WHOLE = "\u2060"  # takes no room, a line may not end there
 _SHORT = 10  # letters of a word that is not broken
+_RATE = re.compile("(?<=[A-Z])/(?=s$)")  # of MB/s, which Qt would break
 # after a joint of a name, and between a small and a capital letter
 _JOINT = re.compile(r"(?<=[_./:,\-])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
@@ -31,7 +33,7 @@ class ValueLabel(QLabel):
 
     def copy(self) -> None:
         """Copy the selected part, without the places where it may break."""
-        text = self.selectedText().replace(_BREAK, "")
+        text = self.selectedText().replace(_BREAK, "").replace(_WHOLE, "")
         if text:
             QGuiApplication.clipboard().setText(text)
 
@@ -54,6 +56,9 @@ class ValueLabel(QLabel):
 
 
 def _with_breaks(text: str) -> str:
-    """Return a text whose long words may be broken at the joints of their names."""
+    """Return a text whose long words may be broken at the joints of their names, units not."""
     words = text.split(" ")
-    return " ".join(_JOINT.sub(_BREAK, one) if len(one) > _SHORT else one for one in words)
+    return " ".join(
+        _JOINT.sub(_BREAK, one) if len(one) > _SHORT else _RATE.sub(f"/{_WHOLE}", one)
+        for one in words
+    )

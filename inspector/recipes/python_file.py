@@ -39,7 +39,8 @@ class FileNames:
 def functions_of(path: str) -> tuple[str, ...]:
     """Return the top-level functions of a file that can be called without arguments.
 
-    A file that cannot be read or parsed has none; the compile will report why.
+    Those whose name begins with an underscore come last: they are for the file itself. A file
+    that cannot be read or parsed has none; the compile will report why.
     """
     try:
         if Path(path).stat().st_size > _LARGEST:
@@ -47,9 +48,10 @@ def functions_of(path: str) -> tuple[str, ...]:
         tree = _tree(path)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return tuple(
+    found = (
         node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _callable(node)
     )
+    return tuple(sorted(found, key=lambda name: name.startswith("_")))
 
 
 def names_in(path: str) -> FileNames:

@@ -145,7 +145,7 @@ def _values(label: str, words: list[str]) -> list[Fact]:
         for place, text in enumerate(words[:_MOST])
     ]
     rest = len(words) - len(shown)
-    return [*shown, Fact("", f"and {rest:,} more {label}s")] if rest > 0 else shown
+    return [*shown, Fact("", f"and {plural(rest, f'more {label}')}")] if rest > 0 else shown
 
 
 def _described_value(plan: m.ExecutionPlan, index: int) -> str:

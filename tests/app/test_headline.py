@@ -28,7 +28,7 @@ from devtools_app.widgets.run_strip import RunStrip, dot_heights
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.tables.facts import Fact
-from inspector.tables.method_facts import cost_facts
+from inspector.tables.method_facts import _values, cost_facts
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.trace.run_times import RunTimes
 from tests.app.view_bench import Bench
@@ -223,3 +223,8 @@ def test_work_is_that_of_the_session(
     qtbot.waitUntil(lambda: name in words() and "work of" in words())
     others = {one.name for one in sessions.values()} - {name}
     assert not others & words()
+
+
+@pytest.mark.parametrize(("count", "words"), [(7, "and 1 more input"), (8, "and 2 more inputs")])
+def test_inputs_that_are_not_listed_are_counted(count: int, words: str) -> None:
+    assert _values("input", ["f32 [4]"] * count)[-1].value == words

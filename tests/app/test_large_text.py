@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from PySide6.QtWidgets import QAbstractItemView, QDialog, QScrollArea, QTableView
 
 from devtools_app.actions.keys import sheet_sections
@@ -135,6 +135,21 @@ def test_long_labels_leave_room_for_their_values(
         shown = value.visibleRegion().boundingRect().width()
         assert shown >= value.fontMetrics().horizontalAdvance("12.34"), (value.text(), shown)
     assert panel.horizontalScrollBar().maximum() == 0
+
+
+def test_units_of_rates_are_not_broken(qtbot, theme: Theme) -> None:
+    label = ValueLabel("220.4 MFLOP/s, 265 MB/s")
+    qtbot.addWidget(label)
+    theme.set_size(BASE_SIZE)
+    label.setFont(theme.mono())
+    one_line = label.fontMetrics().height()
+    unit = ValueLabel("MB/s")
+    qtbot.addWidget(unit)
+    unit.setFont(theme.mono())
+    assert unit.heightForWidth(unit.fontMetrics().horizontalAdvance("MB/") + 1) < 2 * one_line
+    label.setSelection(0, len(label.text()))
+    label.copy()
+    assert QGuiApplication.clipboard().text() == "220.4 MFLOP/s, 265 MB/s"
 
 
 @pytest.mark.parametrize("size", [BASE_SIZE, 20, DOUBLE])

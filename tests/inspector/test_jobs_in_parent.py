@@ -175,11 +175,12 @@ def test_source_without_a_function_is_refused(text: str) -> None:
 def test_functions_of_a_file_are_found_without_running_it(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text(
-        "raise SystemExit\ndef a(): ...\ndef b(x): ...\ndef c(x=1, *y, z=2, **w): ...\n"
-        "def d(*, z): ...\nclass E:\n    def f(self): ...\nasync def g(): ...\n",
+        "raise SystemExit\ndef _own(): ...\ndef a(): ...\ndef b(x): ...\n"
+        "def c(x=1, *y, z=2, **w): ...\ndef d(*, z): ...\n"
+        "class E:\n    def f(self): ...\nasync def g(): ...\n",
         "utf-8",
     )
-    assert functions_of(str(file)) == ("a", "c")
+    assert functions_of(str(file)) == ("a", "c", "_own")
 
 
 @given(st.binary(max_size=200))
