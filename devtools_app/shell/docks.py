@@ -178,6 +178,8 @@ class Docks:
         }
         self._room = DockRoom(window, self.by_name)
         self._scale = context.theme.scale
+        self._before: dict[Area, int] = {}  # width of a column before large text widened it
+        self._widened: dict[Area, int] = {}  # and what it was given then
         context.theme.changed.connect(self._fit_text)
         self._soon = QTimer(window)
         self._soon.setSingleShot(True)
@@ -228,14 +230,26 @@ class Docks:
         QTimer.singleShot(0, self._window, self._make_room)
 
     def _fit_text(self) -> None:
-        """Widen the columns with the text; where the window is small the middle comes first."""
+        """Widen the columns with the text; where the window is small the middle comes first.
+
+        With normal text they are as before, unless they were moved meanwhile.
+        """
         scale = self._context.theme.scale
-        if scale > self._scale:
-            for area in (Area.LEFT, Area.RIGHT):
-                docks = [one for one in self.by_name.values() if one.host.spec.area is area]
-                first = next((one for one in docks if not one.isHidden()), None) or docks[0]
-                extent = max(first.width(), self._width(area))
-                self._window.resizeDocks([first], [extent], Qt.Orientation.Horizontal)
+        for area in (Area.LEFT, Area.RIGHT) if scale != self._scale else ():
+            docks = [one for one in self.by_name.values() if one.host.spec.area is area]
+            first = next((one for one in docks if not one.isHidden()), None) or docks[0]
+            width = first.width()
+            if scale > self._scale:
+                extent = max(width, self._width(area))
+                self._before.setdefault(area, width)
+            elif scale <= 1.0 and self._widened.get(area) == width:
+                extent = self._before[area]
+            else:
+                continue
+            self._window.resizeDocks([first], [extent], Qt.Orientation.Horizontal)
+            self._widened[area] = extent
+        if scale <= 1.0:
+            self._before.clear()
         self._scale = scale
         self.show_sessions(self._sessions)
 

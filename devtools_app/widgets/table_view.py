@@ -198,6 +198,7 @@ class TableView(ItemPanel):
         grid.setTabKeyNavigation(False)
         grid.verticalHeader().hide()
         grid.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        grid.verticalHeader().setMinimumSectionSize(1)  # else that of a font it had before
         head = grid.horizontalHeader()
         head.setSectionsClickable(True)
         head.setSectionsMovable(True)

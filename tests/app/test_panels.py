@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
 
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.sample_data import LOOP
 from devtools_app.shell.below_panels import OPEN_FROM, ROWS
 from devtools_app.shell.view_host import ViewHost
@@ -164,6 +165,23 @@ def test_sessions_have_room_in_every_group(window, qtbot) -> None:
     window.commands.set_font_size(20)
     qtbot.waitUntil(lambda: sessions.height() >= 2 * 80 * window.theme.scale)
     assert sessions.height() > before
+
+
+def test_columns_are_as_before_when_large_text_is_small_again(window, qtbot) -> None:
+    window.resize(1440, OPEN_FROM)
+    sessions, files = (window.docks.by_name[name] for name in ("sessions", "files"))
+    grid = files.findChild(QTableView)
+    qtbot.waitUntil(lambda: grid.model().rowCount() > 0)
+    before, row = sessions.width(), grid.rowHeight(0)
+    for size in (18, 26):
+        window.commands.set_font_size(size)
+        qtbot.waitUntil(lambda: not window.theme.busy)
+        qtbot.wait(50)
+    assert sessions.width() > before
+    window.commands.set_font_size(BASE_SIZE)
+    qtbot.waitUntil(lambda: not window.theme.busy)
+    qtbot.waitUntil(lambda: sessions.width() == before)
+    assert grid.rowHeight(0) == row
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1440, 900), (2560, 1440)])
