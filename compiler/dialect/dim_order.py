@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
+from compiler.dialect.own_library import OwnLibrary
 from compiler.untyped import expression_of
 
 NAMESPACE = "etscope_dim_order"
-_library: Any = torch.library.Library(NAMESPACE, "DEF")
-for _schema in (
+_library = OwnLibrary(
+    NAMESPACE,
     "_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
     "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
     "int[]? dim_order=None) -> Tensor",
@@ -27,8 +28,7 @@ for _schema in (
     "_empty_dim_order(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
     "Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor",
     "_empty_dim_order.out(SymInt[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
-):
-    _library.define(_schema)
+)
 
 
 def is_contiguous(tensor: torch.Tensor) -> bool:

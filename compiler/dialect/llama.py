@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from compiler.dialect.own_library import OwnLibrary
+
 NAMESPACE = "etscope_llama"
 WRITTEN = "llama"
 
@@ -25,16 +27,15 @@ _PARAMETERS = ", ".join(
 )
 _QUANTIZED = f"{_ATTENTION}, {_PARAMETERS}, bool is_seq_at_dim_2=False"
 _CACHE = "Tensor value, Tensor(a!) cache, SymInt start_pos"
-_library: Any = torch.library.Library(NAMESPACE, "DEF")
-for _schema in (
+_library = OwnLibrary(
+    NAMESPACE,
     f"custom_sdpa({_ATTENTION}) -> Tensor",
     f"custom_sdpa.out({_ATTENTION}, *, Tensor(a!) out) -> Tensor(a!)",
     f"custom_quantized_sdpa({_QUANTIZED}) -> Tensor",
     f"custom_quantized_sdpa.out({_QUANTIZED}, *, Tensor(a!) out) -> Tensor(a!)",
     f"update_cache({_CACHE}) -> Tensor",
     f"update_cache.out({_CACHE}, *, Tensor(b!) out) -> Tensor(b!)",
-):
-    _library.define(_schema)
+)
 
 
 def _attention(

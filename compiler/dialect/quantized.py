@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from compiler.dialect.own_library import OwnLibrary
+
 NAMESPACE = "etscope_quantized"
 WRITTEN = "quantized_decomposed"
 
@@ -31,8 +33,8 @@ _SUM = ", ".join(
 _RESULT = "float out_scale, int out_zero_point, int out_quant_min, int out_quant_max"
 _OUT = "*, Tensor(a!) out) -> Tensor(a!)"
 _CHOSEN = "*, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
-_library: Any = torch.library.Library(NAMESPACE, "DEF")
-for _schema in (
+_library = OwnLibrary(
+    NAMESPACE,
     f"add({_SUM}, {_RESULT}) -> Tensor",
     f"add.out({_SUM}, {_RESULT}, {_OUT}",
     f"embedding_byte({_EMBEDDING}) -> Tensor",
@@ -60,8 +62,7 @@ for _schema in (
     f"quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_QUANTIZE}, {_OUT}",
     f"dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_QUANTIZE}, "
     f"ScalarType output_dtype, {_OUT}",
-):
-    _library.define(_schema)
+)
 
 
 def quantized(

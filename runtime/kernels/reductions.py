@@ -14,6 +14,7 @@ TABLE: dict[str, Rule] = {
     "aten::argmax.out": result(aten.argmax.default),
     "aten::argmin.out": result(aten.argmin.default),
     "aten::cumsum.out": result(aten.cumsum.default),
+    "aten::linalg_vector_norm.out": result(aten.linalg_vector_norm.default),
     "aten::max.dim_max": result(aten.max.dim),
     "aten::max.unary_out": result(aten.max.default),
     "aten::mean.dtype_out": result(aten.mean.default),

@@ -285,6 +285,31 @@ def test_whatever_another_interpreter_needs_of_ours_is_there(alone: str, tmp_pat
     assert fields > 100
 
 
+_AGAIN = """
+import runpy, sys
+home = runpy.run_path(sys.argv[1], run_name="served")
+home["let_parts_be_found"]()
+from inspector.toolchain.stock import answering
+home["forget_names"]()
+sys.path.insert(0, sys.argv[2])
+import torch
+from compiler import export
+from compiler.quantize.program import quantize_program
+net, inputs = torch.nn.Linear(4, 4).eval(), (torch.ones(1, 4),)
+program = quantize_program(export(net, inputs), "static", [inputs])
+print(sum("quantize" in str(one.target) for one in program.graph.nodes))
+"""
+
+
+def test_source_may_import_our_compiler_in_another_toolchain() -> None:
+    """Its operators are defined once in a process, which has copies of some of its modules."""
+    main = Path(handing.__file__).with_name("__main__.py")
+    words = [sys.executable, "-c", _AGAIN, str(main), str(main.parents[3])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 4
+
+
 class _Filtering:
     """A partitioner that wants activations whole, but none of those that it refuses."""
 

@@ -182,6 +182,48 @@ def test_images_that_the_passes_move_to_channels_last_are_compared_in_their_orde
     assert count >= 14
 
 
+_CHANNELS = """
+import torch
+from torch import nn
+
+
+class Channels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        sizes = ({rows}, 16)
+        self.register_buffer("stored", torch.randint(-127, 128, sizes, dtype=torch.int8))
+        self.register_buffer("scales", torch.linspace(0.001, 0.1, sizes[0]))
+        self.register_buffer("zeros", torch.zeros(sizes[0], dtype=torch.int64))
+
+    def forward(self, x):
+        real = torch.ops.quantized_decomposed.dequantize_per_channel(
+            self.stored, self.scales, self.zeros, 0, -127, 127, torch.int8
+        )
+        return nn.functional.linear(x, real)
+
+
+def build():
+    import torchao.quantization.pt2e.quantize_pt2e  # which has the operators
+
+    return Channels().eval(), (torch.randn(4, 16),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("rows", [16, 24], ids=["square", "oblong"])
+def test_scales_of_channels_stay_with_their_channels(
+    rows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.py").write_text(_CHANNELS.replace("{rows}", str(rows)))
+    compiled(tmp_path, f"{tmp_path / 'net.py'}:build", "--partitioner", "cadence")
+    count, error = compared(tmp_path, capsys)
+    assert error < 1e-6
+    assert count == 2
+
+
 @pytest.mark.slow
 @pytest.mark.interop
 @pytest.mark.timeout(600)

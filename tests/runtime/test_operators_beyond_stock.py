@@ -1,4 +1,4 @@
-"""Core operators that the stock runtime has no kernel for: ours against eager, by dtype."""
+"""Operators that the stock runtime has no kernel for: ours against eager, by dtype."""
 
 from __future__ import annotations
 
@@ -106,6 +106,18 @@ def _layer_norm_back(x: Maker) -> Iterator[Call]:
     yield (*plain, [True, False, False])
 
 
+def _elements(x: Maker) -> Iterator[Call]:
+    for sizes in ((3, 4), (0, 2), ()):
+        yield (x(*sizes),)
+
+
+def _vector_norms(x: Maker) -> Iterator[Call]:
+    for order in (2, 1, 0, float("inf"), 3.5):
+        yield (x(3, 4, 5), order, [1], False, None)
+        yield (x(3, 4), order, [0, -1], True, None)
+        yield (x(2, 3), order, None, False, None)
+
+
 def _group_norm_back(x: Maker) -> Iterator[Call]:
     for mask in ([True, True, True], [True, False, False]):
         for groups in (1, 2, 4):
@@ -119,9 +131,16 @@ CASES: dict[str, tuple[Any, Callable[[Maker], Iterator[Call]]]] = {
     "aten::_adaptive_avg_pool2d_backward.out": (aten._adaptive_avg_pool2d_backward, _adaptive_back),
     "aten::_adaptive_avg_pool3d.out": (aten._adaptive_avg_pool3d, _adaptive),
     "aten::_embedding_bag.out": (aten._embedding_bag, _bags),
+    "aten::angle.out": (aten.angle, _elements),
     "aten::avg_pool2d_backward.grad_input": (aten.avg_pool2d_backward, _average_back),
     "aten::avg_pool3d.out": (aten.avg_pool3d, _average),
     "aten::embedding_dense_backward.out": (aten.embedding_dense_backward, _embedding_back),
+    "aten::hardsigmoid.out": (aten.hardsigmoid, _elements),
+    "aten::hardswish.out": (aten.hardswish, _elements),
+    "aten::linalg_vector_norm.out": (
+        lambda *args: aten.linalg_vector_norm(*args[:-1], dtype=args[-1]),
+        _vector_norms,
+    ),
     "aten::max_pool3d_with_indices.out": (aten.max_pool3d_with_indices, _maximum),
     "aten::native_group_norm_backward.out": (aten.native_group_norm_backward, _group_norm_back),
     "aten::native_layer_norm_backward.out": (aten.native_layer_norm_backward, _layer_norm_back),
@@ -129,6 +148,7 @@ CASES: dict[str, tuple[Any, Callable[[Maker], Iterator[Call]]]] = {
         lambda *args: aten.scatter_reduce.two(*args[:-1], include_self=args[-1]),
         _reductions,
     ),
+    "aten::silu.out": (aten.silu, _elements),
     "aten::sort.values": (aten.sort.default, _sorts),
     "aten::sort.values_stable": (
         lambda x, stable, dim, down: aten.sort.stable(x, stable=stable, dim=dim, descending=down),

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import typing_extensions
 
+from compiler.backends.vendors.cadence_channels import channels_kept
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.backends.vendors.package import backend_part
 from compiler.interface.package_forms import give_strides
@@ -110,7 +111,8 @@ class CadenceFlow:
 
     def transform(self, edge: Any) -> Any:  # noqa: ANN401 - edge programs of the package
         """Return edge programs after its passes."""
-        return self._home.apply_exir_ops_passes(self._mode, edge)
+        with channels_kept():
+            return self._home.apply_exir_ops_passes(self._mode, edge)
 
     def emission(self) -> dict[str, Any]:
         """Return settings of the emission, with its planning of memories."""
