@@ -195,7 +195,8 @@ class Reader:
         if end > inline:
             self.note(
                 f"{table.name} has tables whose fields end after the {inline} bytes of their"
-                " vtable: Python's flatbuffers before 25.12 shares vtables of other sizes"
+                " vtable: Python's flatbuffers before 25.12 shares vtables of other sizes, which"
+                " readers do not need"
             )
         return _Shape(end, absent, tuple(present))
 

@@ -257,6 +257,43 @@ def test_cortex_m_computes_what_its_references_do(
     assert report["verdicts"]["forward"][NodeOutcome.DELEGATED.value] > 0
 
 
+_ACTIVATIONS = """
+import torch
+from torch import nn
+
+
+class Activations(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.first = nn.Conv2d(3, 8, 3, padding=1), nn.Linear(8, 4)
+
+    def forward(self, x):
+        y = nn.functional.hardswish(self.conv(x)).mean((2, 3))
+        return nn.functional.hardswish(self.first(y))
+
+
+def build():
+    return Activations().eval(), (torch.randn(2, 3, 8, 8),)
+"""
+
+
+@_CORTEX
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.vendor
+@pytest.mark.timeout(600)
+def test_cortex_m_computes_activations_that_it_does_not_fuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.py").write_text(_ACTIVATIONS)  # channels first, whose layer it leaves real
+    options = ("--partitioner", "cortex-m", "--quantize", "cortex-m")
+    compiled(tmp_path, f"{tmp_path / 'net.py'}:build", *options)
+    count, error = compared(tmp_path, capsys)
+    assert error <= 1
+    assert count >= 11
+
+
 @pytest.mark.slow
 def test_gap_computes_the_vendors_operators_of_a_recorded_graph(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from compiler.backends.vendors.cortex_m_unfused import with_real_values
 from compiler.backends.vendors.options import Creator, VendorOptions
 from compiler.backends.vendors.package import backend_part
 
@@ -34,8 +35,11 @@ class CortexMFlow:
     def transform(self, edge: Any) -> Any:  # noqa: ANN401 - edge programs of the package
         """Run its passes over the edge programs of all methods."""
         passes = backend_part("cortex_m.passes.cortex_m_pass_manager").CortexMPassManager
+        dialect: Any = importlib.import_module("executorch.exir.dialects._ops").ops
         for name, program in [*edge._edge_programs.items()]:
-            edge._edge_programs[name] = passes(program, **self._settings).transform()
+            lowered = passes(program, **self._settings).transform()
+            with_real_values(lowered.graph_module, dialect.edge.cortex_m)
+            edge._edge_programs[name] = lowered
         return edge
 
     def emission(self) -> dict[str, Any]:
