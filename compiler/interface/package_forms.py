@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from compiler.interface.real_weights import give_real_weights
 from schema.vendors.table import vendors_of
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -43,6 +44,8 @@ def for_backend(backend_id: str, program: Any) -> Any:  # noqa: ANN401 - an expo
     """Return a program that belongs to nothing else, in a form that a vendor's backend reads."""
     if any(one.explicit_strides for one in vendors_of(backend_id)):
         give_strides(program.graph_module)
+    if any(one.real_weights for one in vendors_of(backend_id)):
+        give_real_weights(program)
     return program
 
 

@@ -33,6 +33,7 @@ class Vendor:
         on_device: its payloads run on its hardware only
         integers_only: it takes quantized operators only, each with all that is quantized with it
         explicit_strides: it does not know that pooling without strides has those of its kernel
+        real_weights: it reads no weights in integers but those of its own quantizer
     """
 
     alias: str
@@ -54,6 +55,7 @@ class Vendor:
     on_device: bool = False
     integers_only: bool = False
     explicit_strides: bool = False
+    real_weights: bool = False
 
     @property
     def class_name(self) -> str:
@@ -104,6 +106,7 @@ VENDORS: tuple[Vendor, ...] = (
         packages=("openvino>=2025.1,<2026", "nncf==3.1.0"),
         quantizer=f"{_M}openvino:quantizer",
         operators=f"{_M}openvino:operators",
+        real_weights=True,
         works="compile; payloads run on the runtime of the openvino package",
         traps=(
             "processors with AMX compute in bf16 unless the precision hint is f32",
