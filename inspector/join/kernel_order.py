@@ -109,13 +109,15 @@ def _of_one_size(
     theirs: Mapping[str, GraphValue] = payload.graph.values if payload.graph is not None else {}
     calls = payload.graph.calls() if payload.graph is not None else ()
     kinds = {node.name: node.target for node in calls}
-    results = {node.name: node.outputs[0] for node in calls if node.outputs}
+    results = {
+        node.name: node.outputs for node in calls
+    }  # MPS has those of a norm in another order
     ours = {node.name: node.outputs[0] for node in recorded if node.outputs}
     other: set[str] = set()
     for name, (node, _) in joined.items():
-        sides = theirs.get(results.get(name, "")), values.get(ours.get(node, ""))
-        sizes = [_elements(one) for one in sides]
-        if None not in sizes and sizes[0] != sizes[1]:
+        sizes = {_elements(theirs.get(one)) for one in results.get(name, ())}
+        own = _elements(values.get(ours.get(node, "")))
+        if sizes and None not in (own, *sizes) and own not in sizes:
             other.add(kinds[name])
     return {name: pair for name, pair in joined.items() if kinds.get(name) not in other}
 

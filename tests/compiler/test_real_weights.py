@@ -84,6 +84,8 @@ def test_weight_of_several_readers_is_real_where_they_read_the_same(
 class _Counting(torch.nn.Module):
     """A state in integers, which each call writes."""
 
+    stored: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("stored", torch.zeros(4, dtype=torch.int8))

@@ -175,3 +175,14 @@ def test_weakest_origin_labels_a_total() -> None:
     assert weakest([]) is None
     assert origin_of_mark(b"host emulation") is ValueOrigin.INTERPRETED
     assert origin_of_mark(b"other") is None
+
+
+def test_norm_whose_payload_has_its_mean_first_is_the_recorded_one(tmp_path: Path) -> None:
+    files = [DATA / "backends" / f"mps_m2.{kind}" for kind in ("pte", "etrecord")]
+    assert run("run", files[0], "--record", files[1], "-o", tmp_path / "run").code == 0
+    answer = run("table", "operators", *files, tmp_path / "run/run.etdp", "--format", "json")
+    (table,) = valid(answer, "table")["data"]["tables"]
+    titles = [one["id"] for one in table["columns"]]
+    rows = [dict(zip(titles, row["values"], strict=True)) for row in table["rows"]]
+    (norm,) = (row for row in rows if row["operator"] == "LayerNorm_7")
+    assert (norm["join"], norm["node"]) == ("exact", "aten_native_layer_norm_default")
