@@ -15,6 +15,7 @@ from inspector.numerics.contradictions import without_contradictions
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.group_exits import with_group_values
+from inspector.numerics.integer_walk import integers_walked
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import (
     border_values,
@@ -113,6 +114,10 @@ def inside_outputs(
         left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes == (name,)}
         flowing = walked(join.graph, nodes, matched, left, events, known)
         own |= _in_types(join.graph, nodes, flowing)
+        unknown = {one.node.name for one in nodes} - {
+            name for name, event in own.items() if event.nodes[-1] == name
+        }
+        own |= integers_walked(join.graph, nodes, events, known, unknown)
         by_name = {node.node.name: node for node in nodes}
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
         why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}

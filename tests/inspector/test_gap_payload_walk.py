@@ -109,3 +109,19 @@ def test_convolution_with_a_folded_norm_has_the_value_of_the_norm(folded: bool) 
     assert "conv" not in writers
     assert writers.get("norm") == ("CONV2D_a" if folded else None)
     assert writers.get("gate") == ("SIGMOID_c" if folded else None)
+
+
+@pytest.mark.slow
+def test_integers_of_a_stock_payload_are_found_by_what_they_are_computed_from(
+    tmp_path: Path,
+) -> None:
+    """The activations behind a sum are a step of their own, those behind a layer are not."""
+    run = _gap(DATA / "backends/tosa_summed_int8", tmp_path)
+    rows = [row for row in run.rows if row.place == INSIDE]
+    stored = [row for row in rows if "quantize_per" in row.node and "dequantize" not in row.node]
+    compared = [row for row in stored if row.total is not None]
+    assert len(compared) == len(stored) == 9
+    assert all(row.total is not None and row.total.max_abs == 0 for row in compared)
+    assert ORDER not in {row.grade for row in compared}
+    clamped = {row.node: row.delegate for row in compared if row.delegate.startswith("CLAMP")}
+    assert len(clamped) == 1

@@ -358,6 +358,20 @@ class Constants(nn.Module):
         return x + torch.full((2, 5), 3.5), torch.arange(3.0), torch.full((2, 2), 2.0), x * 2
 
 
+class Summed(nn.Module):
+    """Two convolutions whose values meet in a sum, activations, and a layer behind a mean."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+        self.head = nn.Linear(4, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.first(x))
+        y = torch.relu(self.second(y) + y)
+        return torch.tanh(self.head(y.mean((2, 3))))
+
+
 class Residual(nn.Module):
     """A convolution for each channel, a norm and two layers behind it, twice: their values meet."""
 
@@ -482,6 +496,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "sizes": (Sizes, (5, 8)),
     "sharing": (Sharing, (3, 5)),
     "strided": (Strided, (1, 4, 5, 6)),
+    "summed": (Summed, (1, 3, 4, 6)),
     "slopes": (Slopes, (1, 4, 3, 3)),
     "recurrent": (Recurrent, (2, 5, 6)),
     "resizing": (Resizing, (2, 4, 6, 6)),

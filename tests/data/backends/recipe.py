@@ -34,6 +34,7 @@ _RECORDED = (
     "grouped",
     "excite",
     "residual",
+    "summed",
 )
 HERE = Path(__file__).resolve().parent
 
