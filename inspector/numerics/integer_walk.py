@@ -217,17 +217,19 @@ class _IntegerWalk:
         """Return the `dequantize` whose integers a `quantize` gives again, if it is such a pair."""
         if _QUANTIZE not in node.operator:
             return None
-        value = node.reads[0]
+        before = self._behind_moves(node.reads[0])
+        if before is None or _DEQUANTIZE not in before.operator:
+            return None
+        return before if _steps_of(before) == _steps_of(node) else None
+
+    def _behind_moves(self, value: Value) -> FlatNode | None:
+        """Return what computes a value, behind nodes that only move its elements."""
         for _ in range(len(self._graph.nodes) + 1):
             maker = self._graph.producers.get(value)
             if maker is None or not _moves(maker[0]):
-                break
+                return None if maker is None else maker[0]
             value = maker[0].reads[0]
-        before = maker[0] if maker is not None else None
-        pair = before is not None and _DEQUANTIZE in before.operator
-        return (
-            before if pair and before is not None and _steps_of(before) == _steps_of(node) else None
-        )
+        return None
 
 
 def _steps_of(node: FlatNode) -> object:
