@@ -3,7 +3,7 @@
 Its quantizer takes each hardswish, and each hardsigmoid behind a layer. Where the passes cannot
 fuse one with that layer, they have already removed the quantization around it, so that the plain
 operator would compute on the stored integers. It is given the real values again, and what it
-returns is quantized, as the graph before the passes says.
+returns is quantized, as in the graph before the passes.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def scrubbed(path: Path) -> None:
     """Make the file names in stack traces relative to tests/data and to site-packages."""
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(path, "w") as file:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in members.items():
             data = data.replace(f"{HERE.parent}/".encode(), b"")
             file.writestr(name, re.sub(rb"/[-\w./]*/site-\w+/", b"", data))
