@@ -216,7 +216,7 @@ def item_menu(
 def fold_to_fit(menu: QMenu, title: str, actions: list[QAction]) -> None:
     """Move actions into a submenu where the screen is too low for all of a menu in one column.
 
-    Their texts begin with the title of the submenu, which does not repeat it.
+    Their labels begin with the title of the submenu, which does not repeat it.
     """
     shown = [one for one in menu.actions() if one.isVisible()]
     columns = {menu.actionGeometry(one).left() for one in shown}
