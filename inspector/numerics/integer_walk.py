@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW
-from inspector.numerics.payload_flow import is_as_large
+from inspector.numerics.payload_flow import has_shape_of, is_as_large
 from inspector.numerics.shared_handles import DelegateEvent
 
 _STORED = (0, 1, 2)  # dtypes: integers of 8 and 16 bits
@@ -118,11 +118,12 @@ class _IntegerWalk:
                 if len(alone) == 1:
                     found[name] = replace(event, nodes=(name,), grade=FLOW)
                     self._known[event.writes[0]] = str(self._root(nodes[name].writes[0]))
+        # behind a reshape the elements may lie in another order: that value is in no event
         by_root = {str(self._root(nodes[name].writes[0])): one for name, one in found.items()}
         result: dict[str, DelegateEvent] = {}
         for node in wanted:
             event = by_root.get(str(self._root(node.writes[0])))
-            if event is not None:
+            if event is not None and has_shape_of(self._graph, event, node):
                 result[node.node.name] = replace(event, nodes=(node.node.name,))
         return result
 
