@@ -54,7 +54,6 @@ class Related:
 
 NOTHING = Related()
 Ints = NDArray[np.int64]
-_FEWEST_SHARED = 2  # nodes of one handle
 _SPARSE = 8  # instructions for each that has nodes, beyond which a sequence of all is a waste
 
 
@@ -384,8 +383,7 @@ def _block_events(
         if (step, code) not in known:
             if step not in longer:
                 longer[step] = _nested_names(of_step)
-            nodes = _event_nodes(graph, found.links[code], step, longer[step])
-            known[step, code] = _of_instruction(nodes, of_step)
+            known[step, code] = _event_nodes(graph, found.links[code], step, longer[step])
         own = known[step, code]
         names.append(own if own or inner[place] else of_step)
     return _Events(events + start, steps, codes, inner, tuple(names))
@@ -399,17 +397,6 @@ def _event_nodes(
     else:
         names = [longer.get(name, name) for name in ((link.node,) if link.node else link.nodes)]
     return tuple(name for name in names if name in graph.by_name)
-
-
-def _of_instruction(nodes: tuple[str, ...], of_step: Collection[str]) -> tuple[str, ...]:
-    """Return the nodes of an event that its instruction has; all of them if it has none.
-
-    Nodes inside of a delegate and outside may share a handle: one event is not of both.
-    """
-    if len(nodes) < _FEWEST_SHARED:
-        return nodes
-    own = set(of_step)
-    return tuple(name for name in nodes if name in own) or nodes
 
 
 def _nested_names(of_step: tuple[str, ...]) -> dict[str, str]:
