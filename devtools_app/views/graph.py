@@ -142,7 +142,7 @@ class GraphPane(Pane):
         self.canvas.cluster_selected.connect(self._cluster_chosen)
         self.canvas.toggle_requested.connect(self.boxes.toggle)
         self.canvas.path_requested.connect(self.focus.path_to)
-        self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
+        self.theme.changed.connect(self._recolour)  # ends with the view
         self.canvas.menu_requested.connect(lambda at: self._menu(self.canvas, at))
         pair = self.beside.view
         self.beside.chosen.connect(self._beside_chosen)
@@ -420,6 +420,9 @@ class GraphPane(Pane):
         self.show_state(self.state)
 
     # -- tables ----------------------------------------------------------------------------
+
+    def _recolour(self) -> None:
+        self.canvas.set_colours(self.theme.canvas)
 
     def _row_chosen(self, node: str) -> None:
         where = (self.state.method, self.drawing.name, node)

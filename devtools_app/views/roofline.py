@@ -68,7 +68,7 @@ class RooflinePane(PanelActions, Pane):
         self.set_content(parts)
         self.plot.chosen.connect(self._row_chosen)
         self.table.row_chosen.connect(self._row_chosen)
-        context.theme.changed.connect(lambda: self.legend.set_colours(context.theme.canvas))
+        self.theme.changed.connect(self._recolour)  # ends with the view
         self.runner.changed.connect(self._show_job)
         self.runner.finished.connect(lambda _job: self._measured())
 
@@ -129,6 +129,9 @@ class RooflinePane(PanelActions, Pane):
         self.note.setToolTip(words)
 
     # -- selection -------------------------------------------------------------------------
+
+    def _recolour(self) -> None:
+        self.legend.set_colours(self.theme.canvas)
 
     def _row_chosen(self, row: int) -> None:
         if self._content is None:
