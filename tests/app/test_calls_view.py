@@ -97,14 +97,15 @@ def timeline(pane: CallsPane, qtbot: QtBot) -> TimelinePane:
     return found
 
 
-def click(plot: CallDots, place: int) -> None:
+def click(qtbot: QtBot, plot: CallDots, place: int) -> None:
+    qtbot.waitUntil(lambda: plot.chart is not None and not plot.waiting)
     x, y = (float(one[place]) for one in plot.places())
     QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=plot.pixel_of(x, y).toPoint())
 
 
 def test_a_click_on_a_call_shows_its_run_in_the_timeline(pane: CallsPane, qtbot: QtBot) -> None:
     assert not pane.show_button.isEnabled()
-    click(pane.plot, 204)  # the first call is no later one
+    click(qtbot, pane.plot, 204)  # the first call is no later one
     assert pane.calls.current_key() == 205
     selection = pane.state.selection
     assert selection.kind is SelectionKind.EVENT
@@ -131,7 +132,7 @@ def test_a_click_on_a_call_shows_its_run_in_the_timeline(pane: CallsPane, qtbot:
 def test_a_run_that_the_user_chose_stays_until_another_event_is_selected(
     pane: CallsPane, qtbot: QtBot
 ) -> None:
-    click(pane.bytes, 30)
+    click(qtbot, pane.bytes, 30)
     other = timeline(pane, qtbot)
     qtbot.waitUntil(lambda: other.runs.currentText() == "call 30")
     other.canvas.setFocus()
@@ -186,7 +187,7 @@ def test_memory_shows_the_state_over_the_calls_as_the_table_of_the_command_line(
     memory.scope.activated.emit(place)
     qtbot.waitUntil(lambda: memory.table.rows.length == CALLS and memory.calls.isVisible())
     assert not memory.curve.isVisible()
-    click(memory.calls, 7)
+    click(qtbot, memory.calls, 7)
     assert memory.table.current_key() == 7
     assert nameless(memory) == []
     files = (str(folder / "model.pte"), str(folder / "run"))
@@ -199,7 +200,7 @@ def test_memory_shows_the_state_over_the_calls_as_the_table_of_the_command_line(
     window.show_view("calls")
     pane.rows_of.setCurrentIndex(1)
     pane.rows_of.activated.emit(1)
-    click(pane.bytes, 205)
+    click(qtbot, pane.bytes, 205)
     assert pane.state_changes.current_key() == (205, "v0")
     assert "[:]" in [pane.state_changes.rows.text(410, at) for at in range(9)]
 
@@ -216,7 +217,7 @@ def test_calls_of_a_text_need_no_trace(
     assert pane.note.text() == "3 calls · 3 new tokens · without a trace"
     assert not pane.bytes.isVisible()
     assert "later tokens" in pane.plot.title.text()
-    click(pane.plot, 1)
+    click(qtbot, pane.plot, 1)
     assert pane.calls.current_key() == 2
     assert not pane.show_button.isEnabled()
 
@@ -258,7 +259,7 @@ def test_a_call_of_several_methods_is_shown_in_the_timeline_of_its_own(
     pane = shown(window, qtbot, *files)
     qtbot.waitUntil(lambda: pane.calls.rows.length == len(ORDER))
     for place in (1, 3):  # of later calls: calls 2 and 4 are of two methods
-        click(pane.plot, place)
+        click(qtbot, pane.plot, place)
         call = pane.calls.current_key()
         assert pane.state.selection.method == ORDER[call]
         QTest.mouseClick(pane.show_button, Qt.MouseButton.LeftButton)

