@@ -104,6 +104,8 @@ class ViewTabs(QWidget):
     def show_view(self, name: str, names: tuple[str, ...]) -> None:
         """Show tabs, one of them in front, without a signal.
 
+        The keyboard goes along, to what the view is for, if it was in the view before.
+
         Args:
             name: of the view in front; it has a tab even if the names lack it
             names: of the tabs, in order
@@ -111,6 +113,8 @@ class ViewTabs(QWidget):
         if name not in self._specs:
             name = next(iter(names), "")
         shown = names if name in names or not name else (*names, name)
+        former, focus = self.current, QApplication.focusWidget()
+        here = former is not None and focus is not None and former.isAncestorOf(focus)
         blocked = self._bar.blockSignals(True)
         if shown != self.names:
             self._fill(shown)
@@ -118,6 +122,8 @@ class ViewTabs(QWidget):
             self._bar.setCurrentIndex(shown.index(name))
             self._bring_up(name)
         self._bar.blockSignals(blocked)
+        if here and self.current is not None and self.current is not former:
+            self.current.give_focus()
 
     def set_count(self, name: str, count: int) -> None:
         """Show a number behind the title of a view; none for 0."""

@@ -224,3 +224,16 @@ def node_owners(session: Session, graph: Graph, method: str) -> dict[str, tuple[
         for node, call in zip(own.nodes, own.owners, strict=True)
         if call is not None
     }
+
+
+def calls_of_nodes(session: Session, graph: Graph, method: str) -> dict[str, int | None]:
+    """Return recorded node -> the delegate call that took it, None for none.
+
+    Names that several nested graphs have are left out.
+    """
+    own = ownership(session, graph, method)
+    found: dict[str, int | None] = {}
+    names = [node.source.rpartition("/")[2] for node in own.nodes]
+    for name, call in zip(names, own.owners, strict=True):
+        found[name] = None if call is None else own.calls[call]
+    return {name: found[name] for name, count in Counter(names).items() if count == 1}

@@ -18,6 +18,7 @@ import numpy as np
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.join import record_maps
+from inspector.join.delegate_owner import calls_of_nodes
 from inspector.join.equal_methods import alike_method
 from inspector.join.kernel_order import (
     PayloadMatch,
@@ -124,6 +125,7 @@ class BlockLinks:
         self.delegates: Mapping[int, DelegateMap] = {}
         self._inside: Mapping[int, Mapping[str, Sequence[str]]] = {}
         self._listed: Mapping[int, frozenset[str]] = {}  # call -> the nodes it took, if known
+        self._calls: Mapping[str, int | None] = {}
         if record is not None and method is not None:
             self.handles = record_maps.handles(record, method)
             self.delegates = record_maps.delegates(record, method)
@@ -133,8 +135,9 @@ class BlockLinks:
                 for step, names in record_maps.taken(record, method).items()
             }
         self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
-        if self.graph is not None:
+        if self.graph is not None and method is not None:
             self.nodes = nodes_by_handle(self.graph)
+            self._calls = calls_of_nodes(session, self.graph, method)
         self.single = order_matches(self.plan, self.handles, self.nodes)
         self.unmapped = unmapped_matches(self.plan, self.handles, self.graph)
         self._events = _delegate_events(block)
@@ -180,7 +183,7 @@ class BlockLinks:
         instruction = number if self.plan is not None else None
         backend, delegate = self._backend(number)
         handles = self.handles.get(number, ())
-        nodes = self._names(handles)
+        nodes = self._names(handles, number)
         if not nodes and number in self.unmapped:
             name = self.unmapped[number]
             return Link(Grade.ORDER, instruction, handles, (name,), name)
@@ -191,9 +194,13 @@ class BlockLinks:
         grade = Grade.ORDER if inferred else Grade.DEBUG_HANDLE
         return Link(grade, instruction, handles, nodes, node, backend=backend, delegate=delegate)
 
-    def _names(self, handles: Sequence[int]) -> tuple[str, ...]:
+    def _names(self, handles: Sequence[int], number: int) -> tuple[str, ...]:
+        """Return the nodes of handles: of nodes inside and outside of a call those on its side."""
         found = (node.name for handle in handles for node in self.nodes.get(handle, ()))
-        return tuple(dict.fromkeys(found))
+        names = tuple(dict.fromkeys(found))
+        call = number if number in self.delegates else None
+        own = tuple(name for name in names if self._calls.get(name, call) == call)
+        return own or names
 
     def _backend(self, number: int) -> tuple[str, int | None]:
         if self.plan is not None:
@@ -226,7 +233,7 @@ class BlockLinks:
                 values_of=match.values_of if match is not None else (),
             )
         if handles:
-            nodes = self._names(handles)
+            nodes = self._names(handles, number)
             node = nodes[0] if len(nodes) == 1 else ""
             return Link(
                 Grade.DELEGATE_ID,
@@ -251,7 +258,7 @@ class BlockLinks:
                 backend=backend,
                 delegate=delegate,
             )
-        return self._by_order(event, instruction, backend, delegate)
+        return self._by_order(event, number, backend, delegate)
 
     def _represented(self, number: int, identifier: str) -> tuple[GraphNode, ...]:
         """Return the recorded nodes that the compiler noted for an identifier, else nothing."""
@@ -259,15 +266,14 @@ class BlockLinks:
         found = [self._inner.get(name) for name in names]  # none inside of branches and loops
         return tuple(node for node in found if node is not None)
 
-    def _by_order(
-        self, event: int, instruction: int | None, backend: str, delegate: int | None
-    ) -> Link:
+    def _by_order(self, event: int, number: int, backend: str, delegate: int | None) -> Link:
+        instruction = number if self.plan is not None else None
         match = self.payloads.get(event)
         if match is None:
             known = bool(backend) or instruction is not None
             grade = Grade.DELEGATE_CALL_ONLY if known else Grade.NONE
             return Link(grade, instruction, backend=backend, delegate=delegate)
-        nodes = match.recorded or self._names(match.handles)  # nodes may share a handle
+        nodes = match.recorded or self._names(match.handles, number)  # nodes may share a handle
         return Link(
             Grade.DELEGATE_ID if match.exact else Grade.ORDER,
             instruction,

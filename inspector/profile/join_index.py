@@ -385,7 +385,7 @@ def _block_events(
                 longer[step] = _nested_names(of_step)
             known[step, code] = _event_nodes(graph, found.links[code], step, longer[step])
         own = known[step, code]
-        names.append(own if own or inner[place] else of_step)
+        names.append(own if inner[place] else of_step or own)
     return _Events(events + start, steps, codes, inner, tuple(names))
 
 

@@ -300,7 +300,7 @@ def joined_events(session: Session, method: str) -> dict[int, tuple[int, tuple[s
             inner = block.delegate_id(event) is not None
             of_step = by_step.get(number, ())
             names = _event_nodes(graph, links.link(event), number, of_step)
-            if not names and not inner:
+            if of_step and not inner:
                 names = of_step
             found[start + event] = (number, names, inner)
         start += len(block)

@@ -155,6 +155,23 @@ def test_of_two_parts_the_one_at_the_left_has_the_keyboard(window, qtbot, name, 
     qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == part, timeout=5000)
 
 
+def test_the_keyboard_goes_along_to_a_view_that_takes_the_place_of_its_own(window, qtbot) -> None:
+    """As Compare does once a recompile is done: arrows would change its baseline."""
+    window.activateWindow()
+    window.show_view("size")
+    qtbot.waitUntil(lambda: host_of(window, "size").isAncestorOf(QApplication.focusWidget()))
+    window.store.update(view="memory")
+    qtbot.waitUntil(
+        lambda: QApplication.focusWidget().accessibleName() == "Memory plan", timeout=20_000
+    )
+    operators = host_of(window, "operators")
+    window.show_view("operators")
+    qtbot.waitUntil(lambda: operators.isAncestorOf(QApplication.focusWidget()))
+    window.store.update(view="size")
+    qtbot.waitUntil(host_of(window, "size").isVisible)
+    assert operators.isAncestorOf(QApplication.focusWidget())
+
+
 def test_the_keyboard_stays_in_a_view_whose_control_goes_away(window, qtbot) -> None:
     window.activateWindow()
     window.show_view("timeline")

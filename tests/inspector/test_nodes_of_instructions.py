@@ -55,3 +55,18 @@ def test_nodes_of_one_handle_have_their_own_instruction_and_time(
     assert first.events
     assert not set(first.events) & set(second.events)
     assert index.of_instruction(first.instructions[0]).nodes == nodes[:1]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=label)
+def test_events_of_a_node_are_of_its_instruction(path: Path) -> None:
+    """Nodes inside of a delegate and outside may share a handle: each has events of its own."""
+    found = session(path)
+    for method in found.methods:
+        index = join_index(found, method)
+        for name, steps in index.node_instructions.items():
+            for event in index.of_node(name).events:
+                assert index.event_instruction[event] in steps, (name, event)
+        for event, names in index.event_nodes.items():
+            step = index.event_instruction[event]
+            for name in names:
+                assert step in index.node_instructions.get(name, (step,)), (name, event)
