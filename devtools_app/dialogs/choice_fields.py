@@ -217,10 +217,16 @@ class ChoiceBox(NarrowComboBox):
             self.setItemData(self.count() - 1, "separator", role)
             for name in self._actions:
                 self.addItem(name)
-        self.setCurrentIndex(-1 if value is None else self.findData(value))
         if self.isEditable():
-            self.setEditText(text)
+            self._show_typed(text)
+        else:
+            self.setCurrentIndex(-1 if value is None else self.findData(value))
         self.blockSignals(blocked)
+
+    def _show_typed(self, text: str) -> None:
+        """Show a text at its place in the list, from which the arrow keys go on."""
+        self.setCurrentIndex(self.findData(text))
+        self.setEditText(text)
 
     def _enable(self, index: int, on: bool) -> None:
         model = self.model()
@@ -350,7 +356,7 @@ class NameField(ChoiceBox):
         self.offer(self._known)
         if self._typed:
             if self.currentText().strip() != self._value:
-                self.setEditText(self._value)
+                self._show_typed(self._value)
         else:
             self.setCurrentIndex(self.findData(self._value))
         self.blockSignals(blocked)

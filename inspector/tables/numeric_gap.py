@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inspector.graph.node_text import operator_title
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
-from inspector.numerics.report import INSIDE, Row, RunGap
+from inspector.numerics.report import INSIDE, Row, RunGap, coverage_of
 from inspector.profile.join_index import Related
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.table import (
@@ -174,8 +174,7 @@ def selected_row(run: RunGap, related: Related) -> Row | None:
 
 def summary(run: RunGap) -> str:
     """Return a summary sentence, the first divergence first."""
-    compared = sum(row.compared for row in run.outside())
-    whole = len(run.outside())
+    compared = any(row.compared for row in run.outside())
     first = run.first_divergence()
     if run.is_float and compared:
         start = loss_words(run)
@@ -188,11 +187,21 @@ def summary(run: RunGap) -> str:
     else:
         fine = "No node exceeds the tolerance by its own error"
         start = fine if compared else "Nothing was compared"
-    words = [start, f"{compared:,} of {whole:,} outputs compared", *run.notes]
+    words = [start, _coverage(run), *run.notes]
     doubtful = run.doubtful()
     if doubtful:
         words.insert(1, f"join uncertain: {len(doubtful):,} differ, first {doubtful[0].node}")
     return " · ".join(words)
+
+
+def _coverage(run: RunGap) -> str:
+    """Return how many rows were compared; those inside delegates are counted by themselves."""
+    outside, inside = coverage_of(run.outside()), coverage_of(run.inside())
+    whole = f"{outside.compared:,} of {outside.instruction_outputs:,} outputs"
+    if not inside.instruction_outputs:
+        return f"{whole} compared"
+    within = f"{inside.compared:,} of {inside.instruction_outputs:,} inside delegates"
+    return f"{whole} of instructions compared, {within}"
 
 
 def _largest(found: Sequence[Metrics | None]) -> float | None:

@@ -127,3 +127,26 @@ def test_names_that_arrive_leave_the_keyboard_in_the_line_in_use(
     assert (focus() is button) is not restyled
     qtbot.keyClick(focus(), Qt.Key.Key_Space)
     assert field.values == ("demo-all", "xnnpack")
+
+
+@pytest.mark.parametrize(("key", "expected"), [("Key_Down", "wider"), ("Key_Up", "first")])
+def test_arrow_keys_go_on_from_the_value_that_is_shown(
+    qtbot, theme, tmp_path: Path, key: str, expected: str
+) -> None:
+    """They began at the empty entry above the first of the list."""
+    model = tmp_path / "model.py"
+    model.write_text("".join(f"def {name}():\n    pass\n" for name in ("first", "build", "wider")))
+    parent = QLabel()
+    qtbot.addWidget(parent)
+    shown = CompileDialog(
+        theme, CompileForm(CompileJob(Source(str(model), "build"))).fresh(), PathChooser(), parent
+    )
+    shown.show()
+    field = shown.fields.widgets["source.function"]
+    assert isinstance(field, ChoiceBox)
+    assert field.currentText() == "build"
+    field.setFocus()
+    qtbot.keyClick(field, getattr(Qt.Key, key))
+    assert field.currentText() == expected
+    assert shown.form().job.source.function == expected
+    shown.shut_down()
