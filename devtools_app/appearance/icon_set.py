@@ -11,7 +11,7 @@ from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 FOLDER = Path(__file__).parent / "icons"
-_SIDE = 16
+ICON_SIDE = 16  # logical pixels beside normal text
 
 
 def icon_names() -> tuple[str, ...]:
@@ -46,12 +46,12 @@ def icon_pixmap(name: str, colour: str, side: int, ratio: float) -> QPixmap:
     return pixmap
 
 
-def draw_icon(name: str, colour: str, faint: str, ratios: Iterable[float]) -> QIcon:
-    """Return an icon that is crisp at each of the given device pixel ratios."""
+def draw_icon(name: str, colour: str, faint: str, side: int, ratios: Iterable[float]) -> QIcon:
+    """Return an icon of a size that is crisp at each of the given device pixel ratios."""
     icon = QIcon()
     for ratio in ratios:
-        icon.addPixmap(icon_pixmap(name, colour, _SIDE, ratio), QIcon.Mode.Normal)
-        icon.addPixmap(icon_pixmap(name, faint, _SIDE, ratio), QIcon.Mode.Disabled)
+        icon.addPixmap(icon_pixmap(name, colour, side, ratio), QIcon.Mode.Normal)
+        icon.addPixmap(icon_pixmap(name, faint, side, ratio), QIcon.Mode.Disabled)
     return icon
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devtools_app.appearance.colours import Palette, mix
+from devtools_app.appearance.icon_set import ICON_SIDE
 
 _SHEET = """
 * { outline: 0; }
@@ -134,12 +135,15 @@ QLabel[role="accent"] { color: %(accent)s; }
 """
 
 
-def style_sheet(palette: Palette) -> str:
-    """Return the style sheet of the application for a palette."""
+_ICONS = "QToolButton, QPushButton, QTabBar, QAbstractItemView { icon-size: %dpx; }\n"
+
+
+def style_sheet(palette: Palette, icon_side: int = ICON_SIDE) -> str:
+    """Return the style sheet of the application for a palette and a size of icons in pixels."""
     roles = {
         name: getattr(palette, name) for name in palette.__dataclass_fields__ if name != "backends"
     }
     roles["faint"] = mix(palette.muted, palette.raised, 0.6)
     roles["field"] = palette.sunken if palette.dark else palette.raised
     roles["accent_hover"] = mix(palette.accent, palette.text, 0.85)
-    return _SHEET % roles
+    return _SHEET % roles + (_ICONS % icon_side if icon_side != ICON_SIDE else "")

@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, 
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
 from devtools_app.appearance.colours import DARK, LIGHT, Palette, mix
-from devtools_app.appearance.icon_set import draw_icon
+from devtools_app.appearance.icon_set import ICON_SIDE, draw_icon
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.restyling import Call, Restyling
 from devtools_app.appearance.stylesheet import style_sheet
@@ -74,7 +74,7 @@ class Theme(QObject):
         self._app = app
         self._mode = mode
         self._size = _clamped(size)
-        self._icons: dict[tuple[str, str], QIcon] = {}  # by name and colour
+        self._icons: dict[tuple[str, str, int], QIcon] = {}  # by name, colour and size
         self._used: dict[tuple[str, str], None] = {}  # names and tones, drawn ahead in a new theme
         self._canvas: CanvasColours | None = None
         self._restyling = Restyling(app, self)
@@ -84,7 +84,7 @@ class Theme(QObject):
             QApplication.setEffectEnabled(effect, False)
         app.setStyle(QStyleFactory.create("Fusion"))
         self._take_palette()
-        self._restyling.begin(style_sheet(self.palette))
+        self._restyling.begin(style_sheet(self.palette, self.icon_side))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     @property
@@ -135,14 +135,19 @@ class Theme(QObject):
         """Return a text size in logical pixels."""
         return round(self._size * _SCALE[size])
 
+    @property
+    def icon_side(self) -> int:
+        """Return the width and height of icons in logical pixels; they follow the text."""
+        return round(ICON_SIDE * self.scale)
+
     def icon(self, name: str, tone: str = "") -> QIcon:
         """Return an icon in the colour of a tone, by default that of text."""
         colour = self.palette.tone(tone)
         self._used[name, tone] = None
-        key = (name, colour)
+        key = (name, colour, self.icon_side)
         if key not in self._icons:
             faint = mix(colour, self.palette.raised, 0.4)
-            self._icons[key] = draw_icon(name, colour, faint, _ratios())
+            self._icons[key] = draw_icon(name, colour, faint, self.icon_side, _ratios())
         return self._icons[key]
 
     def _system_changed(self) -> None:
@@ -168,7 +173,7 @@ class Theme(QObject):
     def _change(self, *, size: bool = False) -> None:
         self._take_palette()
         then = (*(partial(self.icon, *one) for one in self._used), self.changed.emit)
-        self._restyling.set_rules(style_sheet(self.palette), then, size=size)
+        self._restyling.set_rules(style_sheet(self.palette, self.icon_side), then, size=size)
 
     def _take_palette(self) -> None:
         self.palette = DARK if self._is_dark() else LIGHT

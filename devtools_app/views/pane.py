@@ -33,7 +33,7 @@ from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
 _TOOL_SPACE = 6
-_ICON, _WORD_PAD = 16, 8  # pixels of an icon, and by which a frame around words is wider
+_WORD_PAD = 8  # pixels by which a frame around words is wider than that of an icon
 _NOTE_ROOM = 180  # for the facts of the view; buttons with icons give way to it
 _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 
@@ -133,8 +133,9 @@ class Pane(QWidget):
     def _width_of_words(self) -> int:
         """Return the additional width of button labels over icons only."""
         shown = (button for button in self._worded if not button.isHidden())
+        icon = self.theme.icon_side
         widths = (one.fontMetrics().horizontalAdvance(one.text()) for one in shown)
-        return sum(max(width - _ICON + _WORD_PAD, 0) for width in widths)
+        return sum(max(width - icon + _WORD_PAD, 0) for width in widths)
 
     def _use_words(self, *, words: bool) -> None:
         self._words = words

@@ -43,6 +43,7 @@ from devtools_app.appearance.theme import FontSize, Theme, load_fonts
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.state.state import OVERLAYS
 from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.fields import PushButton, ToolButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
 pytestmark = pytest.mark.gui
@@ -469,3 +470,20 @@ def test_lists_of_choices_have_a_frame(qtbot, theme: Theme, mode: ThemeMode, kin
     right, low = shown.width() - 1, shown.height() - 1
     edges = [(right // 2, 0), (right // 2, low), (0, low // 2), (right, low // 2)]
     assert {shown.pixelColor(*at).name() for at in edges} == {theme.palette.edge}
+
+
+def test_icons_grow_with_the_text(qtbot, theme: Theme) -> None:
+    buttons = (ToolButton(), PushButton("pinned"))
+    for button in buttons:
+        qtbot.addWidget(button)
+        button.setIcon(theme.icon("pin"))
+        button.show()
+    assert {button.iconSize().width() for button in buttons} == {16}
+    theme.set_size(2 * theme.size)
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert {button.iconSize().width() for button in buttons} == {32}
+    drawn = theme.icon("pin").pixmap(32, 32)
+    assert drawn.width() == 32 * drawn.devicePixelRatio()  # drawn at that size, not enlarged
+    theme.set_size(theme.size // 2)
+    qtbot.waitUntil(lambda: not theme.busy)
+    assert {button.iconSize().width() for button in buttons} == {16}
