@@ -12,7 +12,7 @@ def recent_titles(recents: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return one line for each session: the end of its folder, and its first files."""
     homes = [_home(paths) for paths in recents]
     return tuple(
-        f"{_shortest(home, homes)}    {_files(paths)}".rstrip()
+        f"{shortest_ending(home, homes)}    {_files(paths)}".rstrip()
         for home, paths in zip(homes, recents, strict=True)
     )
 
@@ -35,7 +35,7 @@ def _files(paths: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _shortest(home: tuple[str, ...], homes: Sequence[tuple[str, ...]]) -> str:
+def shortest_ending(home: tuple[str, ...], homes: Sequence[tuple[str, ...]]) -> str:
     """Return the last parts of a folder that no other folder ends in."""
     others = {one for one in homes if one != home}
     for count in range(1, len(home) + 1):

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from devtools_app.appearance.colours import Palette
 from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.viewmodels.recent_list import shortest_ending
 from inspector.files.session import Session
 from inspector.tables.files import KIND_WORDS, kind_label
 from inspector.units import format_bytes
 
 
 def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[ListEntry, ...]:
-    """Return one entry per session, in the colour of its letter."""
+    """Return one entry per session, in the colour of its letter.
+
+    Sessions of one name have the folder that distinguishes them.
+    """
+    folders = _folders_of_namesakes(sessions)
     return tuple(
         ListEntry(
             one.session.name,
-            session_line(one.session),
+            " · ".join(filter(None, (folders.get(one.id, ""), session_line(one.session)))),
             tone=session_tone(one.id, palette),
             mark=one.id,
         )
         for one in sessions
     )
+
+
+def _folders_of_namesakes(sessions: Sequence[OpenSession]) -> dict[str, str]:
+    """Return session -> the end of the folder that has files which its namesakes lack."""
+    named: dict[str, list[OpenSession]] = defaultdict(list)
+    for one in sessions:
+        named[one.session.name].append(one)
+    found: dict[str, str] = {}
+    for alike in named.values():
+        files = {one.id: [file.path for file in one.session.files] for one in alike}
+        homes = [PurePath(path).parent.parts for paths in files.values() for path in paths]
+        for own, paths in files.items() if len(alike) > 1 else ():
+            others = {path for key, those in files.items() if key != own for path in those}
+            first = next((path for path in paths if path not in others), None)
+            if first is not None:
+                found[own] = shortest_ending(PurePath(first).parent.parts, homes)
+    return found
 
 
 def session_tone(session: str, palette: Palette) -> str:
