@@ -14,11 +14,12 @@ OUTPUT ?= demo-output
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help backends matrix demo test test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
+.PHONY: help backends matrix demo test thorough test-shuffled walk check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write screenshots"
 	@echo "make test         set up from nothing, then run the whole test suite"
+	@echo "make thorough     the same with every case of the costly tests (tests/costly.py)"
 	@echo "make test-shuffled the suite three times, each in another order; SEED=N takes an order again"
 	@echo "make walk         walk through the real window by mouse and by keyboard on a display of its own"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
@@ -44,6 +45,9 @@ demo: setup-demo
 
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly
+
+thorough: setup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly --all-cases
 
 test-shuffled: setup  # pytest-randomly prints the seed of the order; SEED=N takes it again
 	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done

@@ -6,7 +6,7 @@ import gc
 import os
 import re
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from hypothesis import settings
 
 import devtools_app  # noqa: F401  # its choice for Qt for Python, before pytest-qt imports that
 from inspector.jobs import process
+from tests.costly import limits
 from tests.oracle.client import Oracle
 from tests.seeding import seed, seed_imports, seeded
 from tests.tools.forked import WORKER, Forks
@@ -115,6 +116,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if left_out & _marks_of_file(collection_path) else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of make thorough."""
+    parser.addoption("--all-cases", action="store_true", help="every case of costly tests")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep our seeds where pytest-randomly is installed: it only draws the order."""
     if config.pluginmanager.hasplugin("randomly"):
@@ -124,27 +130,27 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run files with long tests first, so that processes beside each other end together."""
-    if config.getoption("hypothesis_profile", None) == "quick":
-        _sample(config, items)
+    quick = config.getoption("hypothesis_profile", None) == "quick"
+    if not config.getoption("all_cases"):
+        sample(config, items, limits(), CASES if quick else len(items))
     if not config.pluginmanager.hasplugin("randomly"):
         long = {item.path for item in items if _is_long(item)}
         items.sort(key=lambda item: item.path not in long)
 
 
-def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep at most CASES of each test, evenly spread, as make check does."""
+def sample(
+    config: pytest.Config, items: list[pytest.Item], known: Mapping[str, int], most: int
+) -> None:
+    """Keep so many cases of each test, evenly spread."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {
-        id(cases[index * len(cases) // CASES])
-        for cases in tests.values()
-        for index in (range(CASES) if len(cases) > CASES else ())
-    }
-    large = {id(item) for cases in tests.values() if len(cases) > CASES for item in cases}
-    left_out = [item for item in items if id(item) in large - kept]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if id(item) not in large - kept]
+    kept: set[int] = set()
+    for name, cases in tests.items():
+        count = min(known.get(name, most), most, len(cases))
+        kept |= {id(cases[index * len(cases) // count]) for index in range(count)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
 
 
 def pytest_collection_finish() -> None:
