@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.shell.dock_title import counted
 from devtools_app.shell.view_host import ViewHost
@@ -38,6 +39,19 @@ class Lender(Protocol):
         ...
 
 
+class Corner(Protocol):
+    """What is at the end of the tabs; it yields to them."""
+
+    @property
+    def whole_width(self) -> int:
+        """Return its width unless it is folded, in pixels."""
+        ...
+
+    def set_folded(self, *, on: bool) -> None:
+        """Take as little room as possible."""
+        ...
+
+
 class ViewTabs(QWidget):
     """A tab row over a stack of view hosts.
 
@@ -53,6 +67,7 @@ class ViewTabs(QWidget):
         self._hosts = {one: ViewHost(spec, context) for one, spec in self._specs.items()}
         self._lenders: Mapping[str, Lender] = {}
         self._counts: dict[str, int] = {}
+        self._corner: Corner | None = None
         self._bar = QTabBar()
         self._bar.setAccessibleName(name)
         self._bar.setExpanding(False)
@@ -132,9 +147,23 @@ class ViewTabs(QWidget):
             title = counted(self._specs[name].title, count)
             self._bar.setTabText(self.names.index(name), title)
 
-    def set_corner(self, corner: QWidget) -> None:
-        """Put a widget at the end of the tabs."""
-        self._top.addWidget(corner)
+    def set_corner(self, widget: QWidget, corner: Corner) -> None:
+        """Put a widget at the end of the tabs; it is folded where they have no room."""
+        self._corner = corner
+        self._top.addWidget(widget)
+        self._fit_corner()
+
+    def _fit_corner(self) -> None:
+        if self._corner is not None:
+            room = self.width() - self._corner.whole_width
+            self._corner.set_folded(on=self._bar.sizeHint().width() > room)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        """Fit the corner to another width of the row, or of the tabs."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit_corner()
+        return super().event(event)
 
     def _fill(self, names: tuple[str, ...]) -> None:
         while self._bar.count():
@@ -220,9 +249,9 @@ class Centre(QSplitter):
         """Show views of panels in the first row instead of a second copy."""
         self._main.share(lenders)
 
-    def set_corner(self, corner: QWidget) -> None:
+    def set_corner(self, widget: QWidget, corner: Corner) -> None:
         """Put a widget at the end of the tabs of the first row."""
-        self._main.set_corner(corner)
+        self._main.set_corner(widget, corner)
 
     def set_count(self, name: str, count: int) -> None:
         """Show a number behind the title of a view; none for 0."""

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QTabBar,
+    QTableView,
+    QWidget,
+)
 
 from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.sample_data import LOOP
@@ -17,7 +24,7 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.state import requests
 from devtools_app.state.panel_layout import Showing
 from devtools_app.views.operators import OperatorsPane
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 from tests.app.window_views import host_of, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -76,6 +83,30 @@ def test_middle_keeps_its_width_beside_the_node_panel(window, qtbot, size) -> No
     window.router(requests.Select(NODE))
     qtbot.waitUntil(lambda: window.docks.by_name["node"].isVisible())
     qtbot.waitUntil(lambda: window.centre.width() >= 0.6 * size[0])
+
+
+def test_buttons_of_panels_yield_to_the_tabs(window, qtbot) -> None:
+    """At 1280 pixels with the Node panel three of the tabs were behind arrows."""
+    resize(window, qtbot, (1280, 720))
+    bar = window.centre.findChild(QTabBar)
+    buttons, more = window.panel_buttons.buttons, window.panel_buttons.more
+    assert not more.isVisible()
+    assert all(button.isVisible() for button in buttons.values())
+    window.router(requests.Select(NODE))
+    qtbot.waitUntil(more.isVisible)
+    assert not any(button.isVisible() for button in buttons.values())
+    assert len(window.centre.names) > 9
+    qtbot.waitUntil(lambda: bar.width() >= bar.sizeHint().width())
+    menu = more.menu()
+    menu.aboutToShow.emit()
+    shown = {action.text(): action for action in menu.actions()}
+    assert shown["Node"].isChecked()
+    assert not shown["Findings"].isChecked()
+    shown["Findings"].trigger()
+    assert window.docks.by_name["findings"].isVisible()
+    window.router(requests.Select(NOTHING))
+    qtbot.waitUntil(lambda: not more.isVisible())
+    assert all(button.isVisible() for button in buttons.values())
 
 
 @pytest.mark.parametrize("size", SIZES)
