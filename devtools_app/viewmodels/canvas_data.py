@@ -27,7 +27,7 @@ class Swatch(str, Enum):
     FILL = "fill"  # a filled block of a category
     OUTLINE = "outline"  # bold border, as what is not delegated
     PLAIN = "plain"
-    BAR = "bar"  # share bar in the accent colour
+    BAR = "bar"  # a box with a share bar, in the accent colour
     RAMP = "ramp"  # the colour map of the overlay, from low to high
     HATCH = "hatch"  # unattributed time, smaller parts
     RING = "ring"  # found by a search

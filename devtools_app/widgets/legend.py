@@ -253,6 +253,9 @@ def _paint_swatch(
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
     if entry.swatch in (Swatch.STRIPE, Swatch.STRIPE_OUTSIDE):
         painter.fillRect(QRectF(box.x() + 1, box.y() + 1, 4, box.height() - 2), qcolor(border))
+    elif entry.swatch is Swatch.BAR:  # in a box, as the graph has it; on dark boxes it is light
+        bar = QRectF(box.x() + 2, box.bottom() - 5, 0.6 * (box.width() - 4), 3)
+        painter.fillRect(bar, qcolor(colours.accent))
 
 
 def _swatch_look(
@@ -274,7 +277,7 @@ def _swatch_look(
         Swatch.GHOST: (colours.surface, colours.muted, 1.0),
         Swatch.STRIPE: (colours.raised, own, 1.4),
         Swatch.STRIPE_OUTSIDE: (colours.raised, colours.not_delegated, 1.7),
-        Swatch.BAR: (colours.accent, colours.accent, 1.0),
+        Swatch.BAR: (colours.raised, quiet, 1.0),
         Swatch.RING: (mix(colours.raised, colours.warn, 0.18), colours.warn, 2.0),
     }
     if entry.swatch is Swatch.HATCH:
