@@ -179,9 +179,7 @@ class GraphLabels:
         title = info.title if bold else f"{_OPEN} {info.title}"
         room = width - 2 * _INSET * scale
         short, taken = self._texts.fitted(c, title, room, pixels, bold=bold)
-        detail, wide = self._texts.fitted(c, info.detail, 10000, small)
-        if taken + wide + 16 > room:
-            detail = ""
+        detail, wide = self._texts.fitted_detail(c, info.detail, room - taken - 16, small)
         baseline = y + 17.5 * scale
         ink = Ink(pixels, title_colour(c, info.owner, fill), bold)
         texts = [(short, x + _INSET * scale, taken, ink)]

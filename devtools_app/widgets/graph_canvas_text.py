@@ -10,6 +10,7 @@ from devtools_app.widgets.elision import elided
 
 _MOST = 30000  # cached strings; bounds the memory of long sessions
 _SHORTEST = 2  # a text shortened to fewer characters is meaningless
+_BETWEEN, _ENDLESS = " · ", 10_000  # pixels, for which no text is cut
 
 
 class TextCache:
@@ -54,6 +55,20 @@ class TextCache:
             metrics = self.font(colours, pixels, bold=bold, mono=mono)[1]
             found = self._short[key] = _shortened(metrics, text, int(width))
         return found
+
+    def fitted_detail(
+        self, colours: CanvasColours, detail: str, room: float, pixels: int
+    ) -> tuple[str, float]:
+        """Return as much of ``nodes · time · share`` as has room, and its width.
+
+        The time matters most; without room for any of it both are empty.
+        """
+        parts = detail.split(_BETWEEN)
+        for shown in (parts, parts[1:], parts[1:2]):
+            text, wide = self.fitted(colours, _BETWEEN.join(shown), _ENDLESS, pixels)
+            if text and wide <= room:
+                return text, wide
+        return "", 0.0
 
 
 def _shortened(metrics: QFontMetricsF, text: str, width: int) -> tuple[str, float]:

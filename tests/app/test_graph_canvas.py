@@ -25,6 +25,7 @@ from devtools_app.viewmodels.layout.scene_graph import (
 )
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, item_at
+from devtools_app.widgets.graph_canvas_text import TextCache
 from tests.app.canvas_colours import colours
 from tests.app.layout_scenes import transformer
 
@@ -427,3 +428,14 @@ def test_item_at_prefers_boxes_over_the_regions_around(canvas: GraphCanvas) -> N
     assert item_at(placed, x + w / 2, y + h / 2) == conv
     assert item_at(placed, x - 4, y + h / 2) == int(placed.clusters[0])
     assert item_at(placed, -50, -50) == NOTHING
+
+
+@pytest.mark.parametrize("detail", ["6 computing nodes · 35.38 µs · 8.8 %", "4 nodes", ""])
+def test_delegate_without_room_for_all_of_its_facts_shows_its_time(qtbot: QtBot, detail) -> None:
+    texts, used = TextCache(), colours()
+    shown = [texts.fitted_detail(used, detail, room, 11)[0] for room in (500, 110, 60, 10)]
+    if "·" in detail:
+        assert shown == [detail, "35.38 µs · 8.8 %", "35.38 µs", ""]
+    else:
+        assert shown[0] == detail
+        assert set(shown) <= {detail, ""}
