@@ -135,7 +135,10 @@ QLabel[role="accent"] { color: %(accent)s; }
 """
 
 
-_ICONS = "QToolButton, QPushButton, QTabBar, QAbstractItemView { icon-size: %dpx; }\n"
+_ICONS = """
+QToolButton, QPushButton, QTabBar, QAbstractItemView { icon-size: %dpx; }
+QWidget#dockTitle QToolButton { icon-size: 16px; }
+"""  # those of panels at the sides would widen their column
 
 
 def style_sheet(palette: Palette, icon_side: int = ICON_SIDE) -> str:

@@ -137,8 +137,11 @@ class Theme(QObject):
 
     @property
     def icon_side(self) -> int:
-        """Return the width and height of icons in logical pixels; they follow the text."""
-        return round(ICON_SIDE * self.scale)
+        """Return the width and height of icons in logical pixels.
+
+        They grow half as much as the text: buttons beside a list have no more room.
+        """
+        return round(ICON_SIDE * (1 + (self.scale - 1) / 2))
 
     def icon(self, name: str, tone: str = "") -> QIcon:
         """Return an icon in the colour of a tone, by default that of text."""

@@ -28,10 +28,10 @@ _EXTENTS = {
     Area.BOTTOM: (240, Qt.Orientation.Vertical),
 }
 _MIDDLE = 550  # pixels that the views keep when larger text widens the columns beside them
-_HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
+_HEIGHTS = {"sessions": 114}  # of the left column; the others share the rest
 _REST = 2000
 _SHARES = {"files": 1, "findings": 2}  # of the left column: sentences need more lines than names
-_SESSION, _SESSIONS_TITLE = 80, 34  # pixels of an entry with two lines below its name
+_SESSION, _SESSIONS_TITLE = 80, 34  # pixels of an entry with a name and facts of two lines
 _MOST_SESSIONS = 4  # that have room without scrolling
 _AWAY = Need("In the middle", "The tab in front shows this.")
 LAYOUT_VERSION = 4  # a layout of another version has other panels

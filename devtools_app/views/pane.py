@@ -133,9 +133,9 @@ class Pane(QWidget):
     def _width_of_words(self) -> int:
         """Return the additional width of button labels over icons only."""
         shown = (button for button in self._worded if not button.isHidden())
-        icon = self.theme.icon_side
+        less = self.theme.icon_side - round(_WORD_PAD * self.theme.scale)
         widths = (one.fontMetrics().horizontalAdvance(one.text()) for one in shown)
-        return sum(max(width - icon + _WORD_PAD, 0) for width in widths)
+        return sum(max(width - less, 0) for width in widths)
 
     def _use_words(self, *, words: bool) -> None:
         self._words = words

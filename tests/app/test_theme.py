@@ -481,9 +481,9 @@ def test_icons_grow_with_the_text(qtbot, theme: Theme) -> None:
     assert {button.iconSize().width() for button in buttons} == {16}
     theme.set_size(2 * theme.size)
     qtbot.waitUntil(lambda: not theme.busy)
-    assert {button.iconSize().width() for button in buttons} == {32}
-    drawn = theme.icon("pin").pixmap(32, 32)
-    assert drawn.width() == 32 * drawn.devicePixelRatio()  # drawn at that size, not enlarged
+    assert {button.iconSize().width() for button in buttons} == {24}
+    drawn = theme.icon("pin").pixmap(24, 24)
+    assert drawn.width() == 24 * drawn.devicePixelRatio()  # drawn at that size, not enlarged
     theme.set_size(theme.size // 2)
     qtbot.waitUntil(lambda: not theme.busy)
     assert {button.iconSize().width() for button in buttons} == {16}
