@@ -7,7 +7,7 @@ of the program show which ones were not delegated.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +35,7 @@ class Ownership:
         calls: instructions that call a delegate, in order
         delegates: delegate of each call
         backends: backend id of each call
+        is_recorded: whether the record names the owners; else the counts of its handles do
     """
 
     nodes: tuple[ListedNode, ...]
@@ -42,6 +43,7 @@ class Ownership:
     calls: tuple[int, ...]
     delegates: tuple[int, ...]
     backends: tuple[str, ...]
+    is_recorded: bool = False
 
 
 def call_nodes(graph: Graph) -> tuple[ListedNode, ...]:
@@ -69,7 +71,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     backends = tuple(entries[number].name for number in calls)
     reported = _recorded_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
     if reported is not None:
-        return Ownership(nodes, reported, calls, delegates, backends)
+        return Ownership(nodes, reported, calls, delegates, backends, is_recorded=True)
     last = {handle: number for number in calls for handle in handles.get(number, ())}
     left = _operators_left(session.program, method, handles, last)
     owners: list[int | None] = [None] * len(nodes)
@@ -227,13 +229,23 @@ def node_owners(session: Session, graph: Graph, method: str) -> dict[str, tuple[
 
 
 def calls_of_nodes(session: Session, graph: Graph, method: str) -> dict[str, int | None]:
-    """Return recorded node -> the delegate call that took it, None for none.
+    """Return recorded node -> the delegate call that took it, None for none, where it is known.
 
-    Names that several nested graphs have are left out.
+    Where only counts are known, of several nodes with one handle and one operator it is not known
+    which of them a call took. Names that several nested graphs have are left out, too.
     """
     own = ownership(session, graph, method)
-    found: dict[str, int | None] = {}
+    owners: dict[object, set[int | None]] = defaultdict(set)
     names = [node.source.rpartition("/")[2] for node in own.nodes]
-    for name, call in zip(names, own.owners, strict=True):
-        found[name] = None if call is None else own.calls[call]
-    return {name: found[name] for name, count in Counter(names).items() if count == 1}
+    keys: list[object] = [
+        node.source if own.is_recorded else (node.debug_handle, base_operator(node.target))
+        for node in own.nodes
+    ]
+    for key, call in zip(keys, own.owners, strict=True):
+        owners[key].add(call)
+    once = Counter(names)
+    return {
+        name: None if call is None else own.calls[call]
+        for name, key, call in zip(names, keys, own.owners, strict=True)
+        if once[name] == 1 and len(owners[key]) == 1
+    }
