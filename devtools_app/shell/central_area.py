@@ -151,19 +151,20 @@ class ViewTabs(QWidget):
         """Put a widget at the end of the tabs; it is folded where they have no room."""
         self._corner = corner
         self._top.addWidget(widget)
-        self._fit_corner()
 
     def _fit_corner(self) -> None:
-        if self._corner is not None:
+        # tabs that are asked for their size before they are seen never tell their row of it
+        if self._corner is not None and self._bar.isVisible():
             room = self.width() - self._corner.whole_width
             self._corner.set_folded(on=self._bar.sizeHint().width() > room)
 
     @override
     def event(self, event: QEvent) -> bool:
         """Fit the corner to another width of the row, or of the tabs."""
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+        handled = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._fit_corner()
-        return super().event(event)
+        return handled
 
     def _fill(self, names: tuple[str, ...]) -> None:
         while self._bar.count():

@@ -33,7 +33,7 @@ class PanelButtons(QWidget):
         layout.setContentsMargins(*_MARGINS)
         layout.setSpacing(_SPACE)
         self.more = self._menu_button()
-        for button in (*self.buttons.values(), self.more):
+        for button in (*self.buttons.values(), self.more) if self.buttons else ():
             layout.addWidget(button)
         theme.follow(self._restyle)
         self._restyle()
@@ -46,7 +46,7 @@ class PanelButtons(QWidget):
 
     def set_folded(self, *, on: bool) -> None:
         """Show one button with a menu of the panels instead of a button for each."""
-        if on == self.more.isHidden():
+        if self.buttons and on == self.more.isHidden():
             self.more.setVisible(on)
             for button in self.buttons.values():
                 button.setVisible(not on)
