@@ -137,7 +137,7 @@ QLabel[role="accent"] { color: %(accent)s; }
 
 _ICONS = """
 QToolButton, QPushButton, QTabBar, QAbstractItemView { icon-size: %dpx; }
-QWidget#dockTitle QToolButton { icon-size: 16px; }
+QWidget#dockTitle QToolButton { icon-size: %dpx; }
 """  # those of panels at the sides would widen their column
 
 
@@ -149,4 +149,4 @@ def style_sheet(palette: Palette, icon_side: int = ICON_SIDE) -> str:
     roles["faint"] = mix(palette.muted, palette.raised, 0.6)
     roles["field"] = palette.sunken if palette.dark else palette.raised
     roles["accent_hover"] = mix(palette.accent, palette.text, 0.85)
-    return _SHEET % roles + (_ICONS % icon_side if icon_side != ICON_SIDE else "")
+    return _SHEET % roles + (_ICONS % (icon_side, ICON_SIDE) if icon_side != ICON_SIDE else "")

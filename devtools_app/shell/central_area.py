@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.shell.dock_title import counted
+from devtools_app.shell.panel_buttons import PanelButtons
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.tab_groups import tab_key
 from devtools_app.views.spec import ViewContext, ViewSpec
@@ -39,19 +40,6 @@ class Lender(Protocol):
         ...
 
 
-class Corner(Protocol):
-    """What is at the end of the tabs; it yields to them."""
-
-    @property
-    def whole_width(self) -> int:
-        """Return its width unless it is folded, in pixels."""
-        ...
-
-    def set_folded(self, *, on: bool) -> None:
-        """Take as little room as possible."""
-        ...
-
-
 class ViewTabs(QWidget):
     """A tab row over a stack of view hosts.
 
@@ -67,7 +55,7 @@ class ViewTabs(QWidget):
         self._hosts = {one: ViewHost(spec, context) for one, spec in self._specs.items()}
         self._lenders: Mapping[str, Lender] = {}
         self._counts: dict[str, int] = {}
-        self._corner: Corner | None = None
+        self._corner: PanelButtons | None = None
         self._bar = QTabBar()
         self._bar.setAccessibleName(name)
         self._bar.setExpanding(False)
@@ -147,10 +135,10 @@ class ViewTabs(QWidget):
             title = counted(self._specs[name].title, count)
             self._bar.setTabText(self.names.index(name), title)
 
-    def set_corner(self, widget: QWidget, corner: Corner) -> None:
-        """Put a widget at the end of the tabs; it is folded where they have no room."""
+    def set_corner(self, corner: PanelButtons) -> None:
+        """Put buttons at the end of the tabs; they are folded where the tabs have no room."""
         self._corner = corner
-        self._top.addWidget(widget)
+        self._top.addWidget(corner)
 
     def _fit_corner(self) -> None:
         # tabs that are asked for their size before they are seen never tell their row of it
@@ -250,9 +238,9 @@ class Centre(QSplitter):
         """Show views of panels in the first row instead of a second copy."""
         self._main.share(lenders)
 
-    def set_corner(self, widget: QWidget, corner: Corner) -> None:
-        """Put a widget at the end of the tabs of the first row."""
-        self._main.set_corner(widget, corner)
+    def set_corner(self, corner: PanelButtons) -> None:
+        """Put buttons at the end of the tabs of the first row."""
+        self._main.set_corner(corner)
 
     def set_count(self, name: str, count: int) -> None:
         """Show a number behind the title of a view; none for 0."""

@@ -191,7 +191,7 @@ class MainWindow(QMainWindow):
         }
         self.panel_buttons = PanelButtons(self.theme, at_sides)
         self.panel_buttons.opened.connect(self._panel_opened)
-        self.centre.set_corner(self.panel_buttons, self.panel_buttons)
+        self.centre.set_corner(self.panel_buttons)
         fixed = (self.bound["save_layout"], self.bound["reset_layout"])
         self.arrangements = Arrangements(self, self.controller, self.panels, fixed)
 
