@@ -419,6 +419,7 @@ class MainWindow(QMainWindow):
         )
         names = tuple(one for one in self.tabs.get(state.group, ()) if one not in why_not)
         self.centre.show_views(state.view, state.split_view, names)
+        self.strip.place()
         self.menus.show_tabs(names, why_not)
 
     def _restore_panels(self, layouts: PanelLayouts) -> None:

@@ -40,6 +40,8 @@ _BARE_OPERATOR = re.compile(r"(?P<name>\w+)\.(?:\w+_out|Tensor\w*|Scalar\w*|vec|
 # what is added in parentheses; what every name of a node of this dialect begins with
 _ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
 _INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a node in a delegate
+# a part of a payload: its delegate and it, without the method and the name of the backend
+_PAYLOAD = re.compile(r"(?:.* )?delegate (?P<number>\d+) \([^()]*\): (?P<name>.+)")
 _NODE_PREFIX = re.compile(r"(?:aten|dim_order_ops|quantized_decomposed)__?(?=\w)")
 _LEAST_LETTERS = 5  # of a name behind the number of its layer
 _EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
@@ -58,6 +60,11 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
         shown = f"{aside['name']}{_DOTS}"
         fits = metrics.horizontalAdvance(shown) <= room
         return shown if fits else elided(aside["name"], metrics, room)
+    if payload := _PAYLOAD.fullmatch(text):
+        shown = f"{_DOTS}{payload['number']}: {payload['name']}"
+        fits = metrics.horizontalAdvance(shown) <= room
+        cut = min(room, metrics.horizontalAdvance(payload["name"]) - 1)
+        return shown if fits else elided(payload["name"], metrics, cut)
     if inside := _INSIDE.fullmatch(text):
         name = inside["name"]
         cut = min(room, metrics.horizontalAdvance(name) - 1)  # whole, it would look like all

@@ -68,6 +68,11 @@ class Legend(QWidget):
         self.setVisible(bool(entries))
         self._fit()
 
+    @property
+    def line(self) -> bool:
+        """Return whether it is a line instead of a card."""
+        return self._line
+
     def set_line(self, line: bool) -> None:
         """Show a line instead of a card, or the other way round."""
         if line != self._line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
@@ -20,10 +20,12 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.fields import PushButton, ToolButton
+from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.text_label import plain_label
 
 Offer = tuple[str, Callable[[], object]]
 _EDGE = 10  # pixels around it
+_MOVES = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
 
 
 class MessageStrip(QFrame):
@@ -64,7 +66,7 @@ class MessageStrip(QFrame):
         self.hide()
 
     def float_over(self, page: QWidget) -> None:
-        """Lie over the lower end of a page from now on."""
+        """Lie over the lower end of a page from now on, above the line of its legends."""
         self.setParent(page)
         page.installEventFilter(self)
         self.hide()
@@ -110,7 +112,7 @@ class MessageStrip(QFrame):
         if focus is not None and not self.isAncestorOf(focus):
             self._before = focus
         self.show()
-        self._place()
+        self.place()
         if decline:
             buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -138,7 +140,8 @@ class MessageStrip(QFrame):
         self.put_away()
         self.dismissed.emit()
 
-    def _place(self) -> None:
+    def place(self) -> None:
+        """Take its place again, after what it lies over has changed."""
         page = self.parentWidget()
         if page is None or self.isHidden():
             return
@@ -151,7 +154,15 @@ class MessageStrip(QFrame):
         self.raise_()
         # at the right: what a view explains in its last line begins at the left
         left = max(page.width() - _EDGE - width, _EDGE)
-        self.setGeometry(left, page.height() - height - _EDGE, width, height)
+        self.setGeometry(left, self._lowest(page) - height - _EDGE, width, height)
+
+    def _lowest(self, page: QWidget) -> int:
+        """Return the height of a page without the legends at its lower end."""
+        lines = [one for one in page.findChildren(Legend) if one.line]
+        for one in lines:
+            one.installEventFilter(self)  # views show theirs once they have data
+        tops = [one.mapTo(page, QPoint()).y() for one in lines if one.isVisible()]
+        return min((top for top in tops if top > page.height() / 2), default=page.height())
 
     def _whole_width(self, layout: QLayout) -> int:
         """Return the width with the message in one line."""
@@ -162,8 +173,10 @@ class MessageStrip(QFrame):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.parentWidget() and event.type() == QEvent.Type.Resize:
-            self._place()
+        if not self.isHidden() and event.type() in _MOVES:
+            if watched is self.parentWidget():
+                self.place()
+            QTimer.singleShot(0, self, self.place)  # after layouts have placed the others
         return super().eventFilter(watched, event)
 
     def _restyle(self) -> None:

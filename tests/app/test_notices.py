@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice, ShowView
+from devtools_app.widgets.legend import Legend
 from tests.app.window_views import RECORDER_VIEWS, open_sample, view
 from tests.inspector.sessions import DATA
 
@@ -75,6 +76,26 @@ def test_a_short_message_leaves_the_begin_of_the_last_line_in_sight(window, offe
     assert strip.geometry().left() < page.width() // 20
     assert strip.height() > short  # a long one takes the whole width and wraps
     assert page.rect().contains(strip.geometry())
+
+
+@pytest.mark.parametrize("view", ["timeline", "memory", "size"])
+def test_a_message_leaves_the_legend_of_a_view_in_sight(make_window, qtbot, corpus, view) -> None:
+    window = make_window()
+    window.controller.open((str(corpus / "v1.5.1/convnet_xnnpack"),))
+    window.resize(1280, 720)
+    qtbot.waitUntil(window.strip.isVisible, timeout=5_000)  # asks for the unit of its ticks
+    for name in (view, "overview", view):
+        window.show_view(name)
+    legends: list[Legend] = []
+
+    def is_above() -> bool:
+        legends[:] = [one for one in window.centre.findChildren(Legend) if one.isVisible()]
+        strip = window.strip
+        low = strip.mapTo(window, strip.rect().bottomLeft()).y()
+        return bool(legends) and all(low < one.mapTo(window, QPoint()).y() for one in legends)
+
+    qtbot.waitUntil(is_above, timeout=10_000)
+    assert legends[0].line
 
 
 def test_a_question_has_the_keyboard_on_its_safe_button(window: MainWindow, field) -> None:
