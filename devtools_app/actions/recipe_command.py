@@ -20,6 +20,7 @@ from inspector.units import format_ms
 
 if TYPE_CHECKING:
     from devtools_app.actions.host import CommandHost, Services
+    from inspector.jobs.measure import Measurement
     from inspector.recipes.recipe import Recipe
 
 COMPARE = "compare"
@@ -201,15 +202,15 @@ class RecipeCommand:
         jobs.recompiling.answer()
 
     def _measured(self, found: JobProgress) -> None:
-        """Note the times in the history of variants."""
+        """Note the times in the history of variants, as Compare has them."""
         store = self._store
         history = store.state.history
         if found.state is None:
             return
-        for (session, _), program in zip(found.about, found.state.programs, strict=True):
-            one, fastest = history.of_session(session), program.fastest_ms
-            if one is not None and fastest is not None:
-                history = with_variant(history, replace(one, facts=(format_ms(fastest),)))
+        for number, (session, _) in enumerate(found.about):
+            one, typical = history.of_session(session), typical_ms(found.state, number)
+            if one is not None and typical is not None:
+                history = with_variant(history, replace(one, facts=(format_ms(typical),)))
         store.update(history=history)
 
 
@@ -217,6 +218,16 @@ def _title(state: State, one: Variant) -> str:
     """Return the name of the session of a variant, else its source."""
     shown = _session_of(state, one)
     return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
+
+
+def typical_ms(measured: Measurement, number: int) -> float | None:
+    """Return the time of a program beside the first one; None if it was not measured."""
+    from inspector.compare.statistics import judge  # loads numpy
+
+    here, there = measured.common(0, number)
+    if not number or not here:
+        return measured.programs[number].fastest_ms
+    return judge(here, there).new
 
 
 def _session_of(state: State, one: Variant | None) -> OpenSession | None:

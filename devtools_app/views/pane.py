@@ -75,6 +75,7 @@ class Pane(QWidget):
         self._latest.ready.connect(self._ready)
         self._latest.failed.connect(self._failed)
         self._latest.ended.connect(self.busy.stop)
+        self._latest.ended.connect(self.fit_tools)  # without the progress there is more room
         self.busy.cancelled.connect(self._stop)
         self.busy.appeared.connect(self.show_busy)
         self._again = self.empty.add_button("Try again", self._retry)

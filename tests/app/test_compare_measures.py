@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QTableView
 
+from devtools_app.actions.recipe_command import typical_ms
 from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.measuring import OutputErrorRuns, session_keys
 from devtools_app.shell.window import MainWindow
@@ -13,9 +14,10 @@ from devtools_app.state.trusted_code import untrusted_source
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.views import compare
 from devtools_app.views.compare import ComparePane
+from inspector.compare.statistics import judge
 from inspector.files.load import load_session
-from inspector.jobs.executing import MeasureJob
-from inspector.jobs.measure import Measurement
+from inspector.jobs.executing import MeasureJob, RunJob
+from inspector.jobs.measure import Measurement, ProgramTimes
 from inspector.recipes.source import Source
 from tests.app.compare_panes import CORPUS, compare_pane, open_recorded
 from tests.app.conftest import start_errors
@@ -167,3 +169,13 @@ def test_another_pair_or_list_begins_at_its_first_row(make_window, qtbot) -> Non
     window.store.update(compared=("B", "A"))
     qtbot.waitUntil(lambda: pane._content.letters == ("B", "A"), timeout=30_000)
     assert bar.value() == 0
+
+
+def test_time_of_a_variant_is_the_one_that_compare_shows() -> None:
+    blocks = ([(1.0,), (1.1,), (2.0,)], [(1.2,), (3.3,), (2.2,)])
+    job = RunJob("model.pte")
+    measured = Measurement(tuple(ProgramTimes(job, tuple(one)) for one in blocks))
+    verdict = judge(*blocks)
+    shown = [typical_ms(measured, number) for number in range(2)]
+    assert shown == [verdict.old, verdict.new]
+    assert shown[1] != measured.programs[1].fastest_ms  # which is of no pairs
