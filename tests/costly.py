@@ -13,8 +13,8 @@ from pathlib import Path
 
 COSTS = Path(__file__).parent / "costs.json"
 # Seconds of a slow machine (two cores, AVX2 alone) whose cores are shared by three workers.
-BUDGET = 4.0
-LONGEST = 25.0
+BUDGET = 3.0
+LONGEST = 18.0
 
 # Tests of which an ordinary run takes every case.
 ALWAYS = frozenset(

@@ -228,7 +228,8 @@ def node_owners(session: Session, graph: Graph, method: str) -> dict[str, tuple[
     }
 
 
-def calls_of_nodes(session: Session, graph: Graph, method: str) -> dict[str, int | None]:
+@identity_cache
+def calls_of_nodes(session: Session, graph: Graph, method: str) -> Mapping[str, int | None]:
     """Return recorded node -> the delegate call that took it, None for none, where it is known.
 
     Where only counts are known, of several nodes with one handle and one operator it is not known
@@ -237,13 +238,14 @@ def calls_of_nodes(session: Session, graph: Graph, method: str) -> dict[str, int
     own = ownership(session, graph, method)
     owners: dict[object, set[int | None]] = defaultdict(set)
     names = [node.source.rpartition("/")[2] for node in own.nodes]
+    sources = {node.source for node in own.nodes}  # results of a node are listed under its name
     keys: list[object] = [
         node.source if own.is_recorded else (node.debug_handle, base_operator(node.target))
         for node in own.nodes
     ]
     for key, call in zip(keys, own.owners, strict=True):
         owners[key].add(call)
-    once = Counter(names)
+    once = Counter(source.rpartition("/")[2] for source in sources)
     return {
         name: None if call is None else own.calls[call]
         for name, key, call in zip(names, keys, own.owners, strict=True)

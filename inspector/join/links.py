@@ -34,7 +34,8 @@ from schema.backends import event_node
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.objects.identity_cache import identity_cache
-from schema.payloads.identity import named_node
+from schema.payloads import Payload
+from schema.payloads.identity import named_node, node_identity
 from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
@@ -124,12 +125,14 @@ class BlockLinks:
         self.handles: Mapping[int, tuple[int, ...]] = {}
         self.delegates: Mapping[int, DelegateMap] = {}
         self._inside: Mapping[int, Mapping[str, Sequence[str]]] = {}
+        self._origins: Mapping[int, str] = {}  # as the compiler noted them
         self._listed: Mapping[int, frozenset[str]] = {}  # call -> the nodes it took, if known
         self._calls: Mapping[str, int | None] = {}
         if record is not None and method is not None:
             self.handles = record_maps.handles(record, method)
             self.delegates = record_maps.delegates(record, method)
-            self._inside = record_maps.origins(record, method).inside
+            origins = record_maps.origins(record, method)
+            self._inside, self._origins = origins.inside, origins.nodes
             self._listed = {
                 step: frozenset(name.rpartition("/")[2] for name in names)
                 for step, names in record_maps.taken(record, method).items()
@@ -191,6 +194,8 @@ class BlockLinks:
             grade = Grade.INSTRUCTION if self.plan is not None else Grade.NONE
             return Link(grade, instruction, handles, backend=backend, delegate=delegate)
         node, inferred = self.single.get(number, (nodes[0] if len(nodes) == 1 else "", False))
+        if (noted := self._origins.get(number, "")) in nodes:  # more than a handle can tell
+            nodes, node, inferred = (noted,), noted, False
         grade = Grade.ORDER if inferred else Grade.DEBUG_HANDLE
         return Link(grade, instruction, handles, nodes, node, backend=backend, delegate=delegate)
 
@@ -199,7 +204,12 @@ class BlockLinks:
         found = (node.name for handle in handles for node in self.nodes.get(handle, ()))
         names = tuple(dict.fromkeys(found))
         call = number if number in self.delegates else None
-        own = tuple(name for name in names if self._calls.get(name, call) == call)
+        listed = self._listed.get(number)
+        own = tuple(
+            name
+            for name in names
+            if self._calls.get(name, call) == call and (listed is None or name in listed)
+        )
         return own or names
 
     def _backend(self, number: int) -> tuple[str, int | None]:
@@ -337,11 +347,23 @@ class BlockLinks:
                 match_payload_events(payload, names)
             )
             found.update(
-                (event, match)
+                (event, self._as_noted(match, payload, number))
                 for event, match in zip(events, matches, strict=True)
                 if match is not None
             )
         return found
+
+    def _as_noted(self, match: PayloadMatch, payload: Payload, number: int) -> PayloadMatch:
+        """Return a match with the recorded nodes that the compiler noted for its payload nodes."""
+        if match.recorded or not self._inside.get(number):
+            return match
+        noted = [
+            node.name
+            for place, operator in enumerate(payload.operators)
+            if operator.node in match.nodes
+            for node in self._represented(number, node_identity(place))
+        ]
+        return replace(match, recorded=tuple(dict.fromkeys(noted)))
 
 
 def _payload_nodes(match: PayloadMatch | None) -> tuple[str, ...]:

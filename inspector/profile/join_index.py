@@ -16,6 +16,7 @@ from typing_extensions import override
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join import record_maps
+from inspector.join.delegate_owner import calls_of_nodes
 from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap, RunMap, run_map
 from inspector.join.link_codes import LinkCodes, link_codes
 from inspector.join.links import Link, link_block, order_matches, unmapped_matches
@@ -254,12 +255,22 @@ def _of_record(session: Session, method: str, graph: ModelGraph) -> dict[int, tu
         if node.node.debug_handle is not None:
             entry = (node.name, node.delegate is not None)
             by_handle.setdefault(node.node.debug_handle, []).append(entry)
+    recorded = record_maps.edge_graph(record, method)
+    owners: Mapping[str, int | None] = {}
+    if recorded is not None:
+        owners = calls_of_nodes(session, recorded, method)
+
+    def is_of(step: int, name: str, *, delegated: bool) -> bool:
+        call = step if step in calls else None
+        known = owners.get(name.rpartition("/")[2], call)
+        return delegated == (step in calls) and known == call
+
     found = {
         step: tuple(
             name
-            for handle in own
+            for handle in dict.fromkeys(own)
             for name, delegated in by_handle.get(handle, ())
-            if delegated == (step in calls)
+            if is_of(step, name, delegated=delegated)
         )
         for step, own in handles.items()
     }

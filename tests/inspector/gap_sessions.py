@@ -52,10 +52,16 @@ def made(sample: Sample, folder: Path, *, delegated: bool = False) -> Made:
     return Made(load_session([str(folder)]), sources, folder, runs)
 
 
-def run(model: Path, folder: Path, runs: Sequence[Sequence[Any]], method: str = "forward") -> None:
+def run(
+    model: Path,
+    folder: Path,
+    runs: Sequence[Sequence[Any]],
+    method: str = "forward",
+    engine: str = "torch",
+) -> None:
     """Run a program on our runtime and write what it logged."""
     program = Runtime.get().load_program(str(model), enable_etdump=True, debug_buffer_size=1)
-    loaded = program.load_method(method, engine="torch")
+    loaded = program.load_method(method, engine=engine)
     for given in runs:
         loaded.execute(list(given))
     program.write_etdump_result_to_file(str(folder / "run.etdp"), str(folder / "run.debug"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ import torch
 from torch import nn
 
 from compiler.emit.delegates import called_module
+from inspector.files.load import load_session
 from inspector.numerics.join import join_method
 from inspector.numerics.replay.analysis import Options, analyse_gap
+from inspector.profile.join_index import join_index
 from tests.compiler.programs import Sample
-from tests.inspector.gap_sessions import Made, made
+from tests.inspector.gap_sessions import Made, made, run
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +61,26 @@ def test_calls_alike_in_handles_have_the_nodes_of_the_compiler(recurrent: Made) 
     assert len(join.calls) > 20
     for step, nodes in join.calls.items():
         assert {node.node.name for node in nodes} == _members(recurrent, step)
+
+
+@pytest.mark.interop  # the kernels of the wheel: events by their names, in order
+def test_kernels_of_calls_alike_in_handles_have_the_nodes_of_the_compiler(
+    recurrent: Made, tmp_path: Path
+) -> None:
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(recurrent.folder / name, tmp_path)
+    run(tmp_path / "model.pte", tmp_path, recurrent.runs, engine="native")
+    session = load_session([str(tmp_path)])
+    calls, index = join_method(session, "forward").calls, join_index(session, "forward")
+    kernels = 0
+    for event, names in index.event_nodes.items():
+        step = index.event_instruction[event]
+        if step not in calls:
+            assert len(names) == 1, (event, names)
+            continue
+        assert set(names) <= _members(recurrent, step), (event, names)
+        kernels += len(names) == 1
+    assert kernels > 0.8 * sum(step in calls for step in index.event_instruction.values())
 
 
 def test_gap_of_partitions_alike_in_handles_covers_all_and_finds_nothing(recurrent: Made) -> None:
