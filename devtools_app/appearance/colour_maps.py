@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Colormap = NDArray[np.uint8]
+_Floats = NDArray[np.float64]
 _KNOTS = 41  # colours computed of a map; between them straight lines cannot be distinguished
 
 
@@ -48,7 +48,7 @@ def diverging_map(dark: bool) -> Colormap:
     return _frozen(_from_oklch(stops, places))
 
 
-def _frozen(table: NDArray[np.float64]) -> Colormap:
+def _frozen(table: _Floats) -> Colormap:
     result = np.ascontiguousarray(np.rint(table * 255.0)).astype(np.uint8)
     result.flags.writeable = False
     return result
@@ -56,44 +56,46 @@ def _frozen(table: NDArray[np.float64]) -> Colormap:
 
 def _from_oklch(
     stops: Sequence[tuple[float, float, float]], places: Sequence[float] | None = None
-) -> NDArray[np.float64]:
+) -> _Floats:
     knots = np.linspace(0.0, 1.0, _KNOTS)
     where = np.linspace(0.0, 1.0, len(stops)) if places is None else np.array(places)
     table = np.empty((_KNOTS, 3))
     for part in range(3):
         table[:, part] = np.interp(knots, where, [stop[part] for stop in stops])
-    rows: list[list[float]] = table.tolist()
-    coarse = np.stack([_in_gamut(light, chroma, hue) for light, chroma, hue in rows])
+    coarse = _in_gamut(*table.T)
     at = np.linspace(0.0, 1.0, 256)
     return np.stack([np.interp(at, knots, coarse[:, part]) for part in range(3)], axis=1)
 
 
-def _in_gamut(light: float, chroma: float, hue: float) -> NDArray[np.float64]:
-    """Return sRGB for OKLCH, with as much chroma as a screen can show."""
-    low, high = (chroma, chroma) if _fits(light, chroma, hue) else (0.0, chroma)
+def _in_gamut(light: _Floats, chroma: _Floats, hue: _Floats) -> _Floats:
+    """Return sRGB for OKLCH, with as much chroma as a screen can show.
+
+    Shapes: float64[colours] -> float64[colours, 3]
+    """
+    low, high = np.where(_fits(light, chroma, hue), chroma, 0.0), chroma
     for _ in range(12):
         middle = (low + high) / 2
-        low, high = (middle, high) if _fits(light, middle, hue) else (low, middle)
+        fits = _fits(light, middle, hue)
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     linear = np.minimum(np.maximum(_oklch_to_linear(light, low, hue), 0.0), 1.0)
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(linear, 1 / 2.4) - 0.055)
 
 
-def _fits(light: float, chroma: float, hue: float) -> bool:
+def _fits(light: _Floats, chroma: _Floats, hue: _Floats) -> NDArray[np.bool_]:
     found = _oklch_to_linear(light, chroma, hue)
-    return bool(found.min() >= -1e-4 and found.max() <= 1.0001)
+    return (found.min(axis=1) >= -1e-4) & (found.max(axis=1) <= 1.0001)
 
 
-def _oklch_to_linear(light: float, chroma: float, hue: float) -> NDArray[np.float64]:
+def _oklch_to_linear(light: _Floats, chroma: _Floats, hue: _Floats) -> _Floats:
     # Source: Björn Ottosson, "A perceptual color space for image processing" (2020)
-    a = chroma * math.cos(math.radians(hue))
-    b = chroma * math.sin(math.radians(hue))
+    a = chroma * np.cos(np.radians(hue))
+    b = chroma * np.sin(np.radians(hue))
     long = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3
     medium = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3
     short = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3
-    return np.array(
-        [
-            4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
-            -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
-            -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
-        ]
+    parts = (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
     )
+    return np.stack(parts, axis=1)

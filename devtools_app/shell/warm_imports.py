@@ -14,9 +14,9 @@ READERS = (  # what the window itself needs for a session
     "inspector.findings.session",
     "devtools_app.viewmodels.status",
     "devtools_app.viewmodels.data_colours",
+    "devtools_app.appearance.colour_maps",
 )
 _LATER = (  # imported where a view first draws with them
-    "devtools_app.appearance.colour_maps",
     "devtools_app.widgets.chart",
     "devtools_app.viewmodels.python_tokens",
     "inspector.memory.logged",
