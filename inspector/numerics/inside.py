@@ -42,6 +42,7 @@ SHARED = (
 )
 HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded node is that"
 IN_INTEGERS = "the backend computes in integers here: real values between them are not in the trace"
+OF_CONSTANTS = "it is computed of constants alone, which the backend keeps in its own form"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
 # Operators whose result has the same values, shape and dtype as their operand.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
@@ -135,10 +136,25 @@ def inside_outputs(
 
 def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent]) -> str:
     """Return why none of the events with the handle of a node is known to be its."""
+    if _is_of_constants(graph, node):
+        return OF_CONSTANTS
     passes = [each for one in events if node.node.name in one.nodes for each in one.passes]
     real = _type(graph, node) in _FLOATS
     logged = {tensor.scalar_type for each in passes for tensor in each}
     return IN_INTEGERS if real and logged and logged.issubset(_QUANTIZED) else SHARED
+
+
+def _is_of_constants(graph: FlatGraph, node: FlatNode) -> bool:
+    """Return whether a node depends on no input."""
+    left, seen = [*node.reads], set(node.reads)
+    while left:
+        maker = graph.producers.get(value := left.pop())
+        if value in graph.inputs or (maker is not None and not maker[0].reads):
+            return False
+        new = [] if maker is None else [one for one in maker[0].reads if one not in seen]
+        left += new
+        seen.update(new)
+    return bool(node.reads)
 
 
 def _value_suffixes(session: Session, method: str) -> dict[int, tuple[str, ...]]:
@@ -229,9 +245,7 @@ def _logged(
         logged = DelegateEvent(name, nodes, grade, passes)
         if own is not None:
             facts = payload_event(own)
-            logged = replace(
-                logged, kind=facts.kind, reads=facts.reads, writes=facts.writes, fused=facts.fused
-            )
+            logged = replace(facts, name=name, nodes=nodes, grade=grade, passes=passes)
         found.setdefault(number, []).append(logged)
     return found
 

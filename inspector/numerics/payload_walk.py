@@ -11,13 +11,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inspector.join.lowered_kinds import becomes, operation
+from inspector.numerics.element_moves import PERMUTING, Move, arrangement
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.moved import recorded_dims
 from inspector.numerics.payload_flow import has_shape_of, is_as_large
 from inspector.numerics.shared_handles import DelegateEvent
+from schema.graph import GraphValue
 
-_MOVING = frozenset(("identity", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"))
+_MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
 _NORM = "aten::_native_batch_norm_legit_no_training"
 _OF_NORMS = frozenset((operation(_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
@@ -69,7 +75,8 @@ class _PayloadWalk:
         self._graph = graph
         self._events = [one for one in events if one.kind and one.writes and not _is_fused(one)]
         self._writers = {one.writes[0]: one for one in self._events}
-        self._nodes = [one for one in nodes if one.writes and not _moves(one)]
+        self._nodes = [one for one in nodes if one.writes and not self._moves(one)]
+        self._moving = [one for one in nodes if one.writes and self._moves(one)]
         self._makers = {one.writes[0]: one for one in self._nodes}
         self._by_name = {one.node.name: one for one in self._nodes}
         self._known: dict[str, Value] = {}
@@ -115,7 +122,77 @@ class _PayloadWalk:
             sizes = _sizes(self._graph, self._by_name[name])
             exact = (one for one in events if _logged_sizes(one) == sizes)
             found[name] = replace(next(exact, events[0]), nodes=(name,), grade=FLOW)
+        return found | self._moved(wanted)
+
+    def _moved(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
+        """Return the events of moving nodes that have the elements of a known value alike."""
+        by_root: dict[Value, list[DelegateEvent]] = {}
+        for event in self._events:
+            root = self._of(event.writes[0])
+            if root is not None:
+                by_root.setdefault(root, []).append(event)
+        found: dict[str, DelegateEvent] = {}
+        for node in self._moving:
+            root = self._root(node.writes[0])
+            if node.node.name not in wanted or root not in by_root:
+                continue
+            sizes = _integers(self._graph.meta.get(root))
+            asked = self._recorded_moves(node)
+            order = None if sizes is None or asked is None else arrangement(sizes, asked)
+            if sizes is None or order is None:
+                continue
+            alike = [one for one in by_root[root] if self._is_arranged(one, sizes, order)]
+            exact = (one for one in alike if _logged_sizes(one) == order.shape)
+            event = next(exact, alike[0] if alike else None)
+            if event is not None and has_shape_of(self._graph, event, node):
+                found[node.node.name] = replace(event, nodes=(node.node.name,), grade=FLOW)
         return found
+
+    def _is_arranged(
+        self, event: DelegateEvent, sizes: tuple[int, ...], order: NDArray[np.int64]
+    ) -> bool:
+        """Return whether an event has the elements of a value of these sizes in an order."""
+        found = self._logged_moves(event, sizes)
+        places = None if found is None else arrangement(*found)
+        return places is not None and np.array_equal(places.ravel(), order.ravel())
+
+    def _recorded_moves(self, node: FlatNode) -> list[Move] | None:
+        """Return the moves from the root of a recorded value to it, None if one is unknown."""
+        moves: list[Move] = []
+        for _ in range(len(self._graph.nodes)):
+            sizes = _integers(self._graph.meta.get(node.writes[0]))
+            permutes = operation(node.operator) in PERMUTING
+            dims = tuple(recorded_dims(node, len(sizes or ()))) if permutes else None
+            if sizes is None or dims == ():
+                return None
+            moves.append(Move(sizes, dims))
+            maker = self._graph.producers.get(node.reads[0])
+            if maker is None or not self._moves(maker[0]):
+                break
+            node = maker[0]
+        return moves[::-1]
+
+    def _logged_moves(
+        self, event: DelegateEvent, sizes: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], list[Move]] | None:
+        """Return the logged sizes of a value, and the moves from it to that of an event.
+
+        None if they are unknown, or sizes of the value are others than in the record, but for ones.
+        """
+        moves: list[Move] = []
+        while operation(event.kind) in _MOVING:
+            permutes, logged = operation(event.kind) in PERMUTING, _logged_sizes(event)
+            if logged is None or len(moves) > len(self._writers) or (permutes and not event.dims):
+                return None
+            moves.append(Move(logged, event.dims if permutes else None))
+            writer = self._writers.get(event.reads[0]) if event.reads else None
+            if writer is None:  # an input
+                return sizes, moves[::-1]
+            event = writer
+        logged = _logged_sizes(event)
+        if logged is None or _without_ones(logged) != _without_ones(sizes):
+            return None
+        return logged, moves[::-1]
 
     # ---- steps
     def _by_constants(self) -> None:
@@ -238,10 +315,35 @@ class _PayloadWalk:
         """Return the recorded value that this one is in another layout or shape."""
         for _ in range(len(self._graph.nodes) + 1):
             maker = self._graph.producers.get(value)
-            if maker is None or not _moves(maker[0]):
+            if maker is None or not self._moves(maker[0]):
                 break
             value = maker[0].reads[0]
         return value
+
+    def _moves(self, node: FlatNode) -> bool:
+        """Return whether a node has the elements of its operand, each once."""
+        moving = operation(node.operator) in _MOVING and len(node.reads) == 1
+        return is_transparent(node) or moving or self._expands_nothing(node)
+
+    def _expands_nothing(self, node: FlatNode) -> bool:
+        """Return whether a node expands a tensor to the sizes that it has."""
+        if operation(node.operator) != "expand" or not node.reads:
+            return False
+        before, after = (
+            _integers(self._graph.meta.get(one)) for one in (node.reads[0], node.writes[0])
+        )
+        return before is not None and before == after
+
+
+def _without_ones(sizes: Sequence[int]) -> list[int]:
+    return [size for size in sizes if size != 1]
+
+
+def _integers(meta: GraphValue | None) -> tuple[int, ...] | None:
+    """Return the sizes of a value, None if one is unknown."""
+    sizes = meta.tensor.sizes if meta is not None and meta.tensor is not None else ("",)
+    known = tuple(size for size in sizes if isinstance(size, int))
+    return known if len(known) == len(sizes) else None
 
 
 def _is_fused(event: DelegateEvent) -> bool:
@@ -257,8 +359,3 @@ def _logged_sizes(event: DelegateEvent) -> tuple[int, ...] | None:
 def _sizes(graph: FlatGraph, node: FlatNode) -> tuple[int | str, ...] | None:
     meta = graph.meta.get(node.writes[0])
     return meta.tensor.sizes if meta is not None and meta.tensor is not None else None
-
-
-def _moves(node: FlatNode) -> bool:
-    moving = operation(node.operator) in _MOVING and len(node.reads) == 1
-    return is_transparent(node) or moving

@@ -28,6 +28,7 @@ class DelegateEvent:
         reads: values of the payload it reads
         writes: values of the payload it writes
         fused: whether an activation is part of it
+        dims: order of dimensions that it makes, empty if it makes none or that is unknown
     """
 
     name: str
@@ -38,6 +39,7 @@ class DelegateEvent:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     fused: bool = False
+    dims: tuple[int, ...] = ()
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]

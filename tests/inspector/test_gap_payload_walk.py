@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from inspector.files.load import load_session
 from inspector.join.kernel_order import match_named_events
+from inspector.numerics.element_moves import Move, arrangement
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
 from inspector.numerics.grades import ORDER
 from inspector.numerics.payload_walk import walked
@@ -37,7 +39,13 @@ def _gap(stem: Path, folder: Path) -> RunGap:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("tosa_m2", 6), ("tosa_steps", 12), ("tosa_grouped", 6), ("tosa_residual", 9)],
+    [
+        ("tosa_m2", 6),
+        ("tosa_steps", 12),
+        ("tosa_grouped", 6),
+        ("tosa_residual", 9),
+        ("vulkan_residual", 19),  # of 29: 8 are views and permutations, 4 are of weights
+    ],
 )
 def test_values_of_a_stock_payload_are_found_by_its_operators(
     name: str, least: int, tmp_path: Path
@@ -49,6 +57,20 @@ def test_values_of_a_stock_payload_are_found_by_its_operators(
     sure = [row.total.max_abs for row in rows if row.total is not None and row.grade != ORDER]
     assert len(sure) >= least - 1
     assert max(sure) < 1e-4
+
+
+def test_moves_that_put_elements_in_the_same_places_are_equal() -> None:
+    straight = arrangement((2, 3, 4), [Move((6, 4)), Move((4, 6), (1, 0))])
+    around = arrangement((2, 3, 4), [Move((4, 2, 3), (2, 0, 1)), Move((4, 6))])
+    other = arrangement((2, 3, 4), [Move((4, 6))])
+    assert straight is not None
+    assert np.array_equal(straight, around)
+    assert not np.array_equal(straight, other)
+
+
+@pytest.mark.parametrize("move", [Move((5, 5)), Move((4, 6), (0, 1)), Move((6, 4), (1, 1))])
+def test_moves_that_contradict_their_sizes_have_no_places(move: Move) -> None:
+    assert arrangement((6, 4), [move]) is None
 
 
 def _side(name: str, kind: str, sizes: tuple[int, ...]) -> tuple[GraphNode, GraphValue]:
