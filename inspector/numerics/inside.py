@@ -112,7 +112,7 @@ def inside_outputs(
         )
         own = _with_fused(join.graph, nodes, matched, events, shared)
         left = {name for name in shared if name not in own or own[name].nodes[-1] != name}
-        left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes == (name,)}
+        left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes[-1] == name}
         flowing = walked(join.graph, nodes, matched, left, events, known)
         own |= _in_types(join.graph, nodes, flowing)
         unknown = {one.node.name for one in nodes} - {

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.join.lowered_kinds import becomes, operation
-from inspector.numerics.element_moves import PERMUTING, Move, arrangement
+from inspector.numerics.element_moves import PERMUTING, Move, arrangement, plain_strides
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.moved import recorded_dims
 from inspector.numerics.payload_flow import has_shape_of, is_as_large
 from inspector.numerics.shared_handles import DelegateEvent
+from schema.dtypes.scalar_type import numel
 from schema.graph import GraphValue
 
 _MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
@@ -82,6 +83,7 @@ class _PayloadWalk:
         self._known: dict[str, Value] = {}
         self._learned: set[Value] = set()  # the values of those
         self._doubted: set[str] = set()
+        self._in_order: dict[str, bool] = {}  # value -> whether its elements are
         names = {name for one in self._events for name in one.reads if name not in self._writers}
         reads = {value for one in nodes for value in one.reads if value not in graph.producers}
         self._constants = {value[1]: value for value in reads if value[1] in names}
@@ -114,9 +116,12 @@ class _PayloadWalk:
         found: dict[str, DelegateEvent] = {}
         for event in self._events:
             node = self._makers.get(self._of(event.writes[0]) or ((), ""))
-            if node is None or node.node.name not in wanted:
+            if node is None:
                 continue
-            if has_shape_of(self._graph, event, node):
+            if not has_shape_of(self._graph, event, node):
+                if self._is_in_order(event):
+                    found[node.node.name] = self._reshaped(event, node)
+            elif node.node.name in wanted:
                 fitting.setdefault(node.node.name, []).append(event)
         for name, events in fitting.items():
             sizes = _sizes(self._graph, self._by_name[name])
@@ -144,8 +149,8 @@ class _PayloadWalk:
             alike = [one for one in by_root[root] if self._is_arranged(one, sizes, order)]
             exact = (one for one in alike if _logged_sizes(one) == order.shape)
             event = next(exact, alike[0] if alike else None)
-            if event is not None and has_shape_of(self._graph, event, node):
-                found[node.node.name] = replace(event, nodes=(node.node.name,), grade=FLOW)
+            if event is not None:
+                found[node.node.name] = self._reshaped(event, node)
         return found
 
     def _is_arranged(
@@ -190,9 +195,53 @@ class _PayloadWalk:
                 return sizes, moves[::-1]
             event = writer
         logged = _logged_sizes(event)
-        if logged is None or _without_ones(logged) != _without_ones(sizes):
-            return None
-        return logged, moves[::-1]
+        return None if logged is None or not self._is_in_order(event) else (logged, moves[::-1])
+
+    def _is_in_order(self, event: DelegateEvent) -> bool:
+        """Return whether the elements of a known value are in the order of the recorded ones.
+
+        They are where its sizes are those of the record, but for ones, and where it is computed
+        element by element, or row by row, from such a value in another shape.
+        """
+        known = self._in_order.get(event.writes[0])
+        if known is not None:
+            return known
+        self._in_order[event.writes[0]] = False  # of a damaged payload that reads what it writes
+        root = self._of(event.writes[0])
+        sizes = None if root is None else _integers(self._graph.meta.get(root))
+        logged, node = _logged_sizes(event), None if root is None else self._makers.get(root)
+        if sizes is None or logged is None:
+            return False
+        found = _without_ones(logged) == _without_ones(sizes)
+        if not found and node is not None and numel(logged) == numel(sizes):
+            read = [one for one in node.reads if one in self._graph.producers]
+            kept = len(read) == 1 and _integers(self._graph.meta.get(read[0])) == sizes
+            data = self._data(event)
+            found = kept and len(data) == 1 and self._reads_in_order(data[0], read[0])
+        self._in_order[event.writes[0]] = found
+        return found
+
+    def _reads_in_order(self, name: str, value: Value) -> bool:
+        """Return whether a value of the payload has the elements of a recorded one in order."""
+        root, writer = self._root(value), self._writers.get(name)
+        sizes, maker = _integers(self._graph.meta.get(root)), self._graph.producers.get(value)
+        if writer is None or sizes is None or maker is None or self._of(name) != root:
+            return False
+        asked = [] if value == root else self._recorded_moves(maker[0])
+        order = None if asked is None else arrangement(sizes, asked)
+        return order is not None and self._is_arranged(writer, sizes, order)
+
+    def _reshaped(self, event: DelegateEvent, node: FlatNode) -> DelegateEvent:
+        """Return an event with its tensors in the sizes of a node."""
+        own = replace(event, nodes=(node.node.name,), grade=FLOW)
+        sizes = _integers(self._graph.meta.get(node.writes[0])) or ()
+        if any(one.strides != plain_strides(one.sizes) for each in event.passes for one in each):
+            return own
+        passes = tuple(
+            tuple(replace(one, sizes=sizes, strides=plain_strides(sizes)) for one in each)
+            for each in event.passes
+        )
+        return replace(own, passes=passes)
 
     # ---- steps
     def _by_constants(self) -> None:
