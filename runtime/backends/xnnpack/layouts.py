@@ -75,11 +75,14 @@ def layouts_of(plan: PartitionPlan) -> dict[int, Labels]:
         return {}
     regions = _Regions(plan)
     known = regions.labels()
-    return {
-        ident: known.get(regions.root(ident), _TO_LAST)
-        for ident, value in plan.values.items()
-        if len(value.dims) == _IMAGE and regions.is_image(ident)
-    }
+    found: dict[int, Labels] = {}
+    for ident, value in plan.values.items():
+        labels = known.get(regions.root(ident))
+        if len(value.dims) == _IMAGE and regions.is_image(ident):
+            found[ident] = labels or _TO_LAST
+        elif labels is not None and labels != tuple(range(len(value.dims))):
+            found[ident] = labels  # moved by the program, between nodes over images
+    return found
 
 
 class _Regions:
@@ -89,12 +92,13 @@ class _Regions:
         self._plan = plan
         self._parent = {ident: ident for ident in plan.values}
         self._moves: list[PayloadNode] = []
-        self._own: set[int] = {value.ident for value in (*plan.inputs, *plan.outputs)}
+        self._given = sorted(value.ident for value in (*plan.inputs, *plan.outputs))
+        self._own: set[int] = set()
         images: set[int] = set()
+        moved: list[PayloadNode] = []  # by the program
         for node in plan.nodes:
             if node.kind in _MOVES:
-                self._moves += [node] if node.handle is None else []
-                self._own.update(() if node.handle is None else self._ends(node))
+                (self._moves if node.handle is None else moved).append(node)
                 continue
             ends = self._ends(node)
             self._own.update(ends)
@@ -106,6 +110,8 @@ class _Regions:
                     if self._rank(ident) == self._rank(ends[-1]):
                         self._parent[self.root(ident)] = self.root(ends[-1])
         self._images = {self.root(ident) for ident in images if self._rank(ident) == _IMAGE}
+        for ends in map(self._ends, moved):  # beside an image both are in an order of images
+            self._own.update(() if any(map(self.is_image, ends)) else ends)
 
     def _ends(self, node: PayloadNode) -> list[int]:
         values = self._plan.values
@@ -127,17 +133,26 @@ class _Regions:
 
     def labels(self) -> dict[int, Labels]:
         """Return the layout of the regions that inserted nodes connect with a known one."""
-        known = {
-            self.root(ident): tuple(range(self._rank(ident)))
-            for ident in sorted(self._own)
-            if not self.is_image(ident)
-        }
         beside: dict[int, list[tuple[PayloadNode, int, int]]] = {}
         for node in self._moves:
             source, target = node.inputs[0], node.outputs[0]
             beside.setdefault(self.root(source), []).append((node, source, target))
             beside.setdefault(self.root(target), []).append((node, target, source))
-        waiting = list(known)
+        known: dict[int, Labels] = {}
+        for own in (self._given, sorted(self._own)):  # what enters and leaves is certain
+            plain = {self.root(one): self._rank(one) for one in own if not self.is_image(one)}
+            new = {root: tuple(range(rank)) for root, rank in plain.items() if root not in known}
+            known.update(new)
+            self._spread(known, list(new), beside)
+        return known
+
+    def _spread(
+        self,
+        known: dict[int, Labels],
+        waiting: list[int],
+        beside: Mapping[int, Sequence[tuple[PayloadNode, int, int]]],
+    ) -> None:
+        """Add the layouts of regions beside some that are known."""
         while waiting:
             region = waiting.pop()
             for node, nearest, far in beside.get(region, ()):
@@ -147,7 +162,6 @@ class _Regions:
                 if found is not None:
                     known[self.root(far)] = found
                     waiting.append(self.root(far))
-        return known
 
     def _carried(self, node: PayloadNode, nearest: int, far: int, labels: Labels) -> Labels | None:
         """Return the layout on the other side of an inserted node, None where it is ambiguous."""

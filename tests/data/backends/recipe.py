@@ -1,6 +1,6 @@
 """Writes the payloads beside it: python recipe.py BACKEND NETWORK [OPTION], in an environment with the stock package.
 
-Vulkan, native and Core ML need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, Ethos-U ethos-u-vela 5.1.0 as well, MPS the folder backends/apple of
+Vulkan, XNNPACK, native and Core ML need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, Ethos-U ethos-u-vela 5.1.0 as well, MPS the folder backends/apple of
 release 1.4.1 as MPS_SOURCES. Each NAME.pte has a NAME.pt: [inputs, outputs of the module, or of the quantized
 program]. Networks are in nets.py.
 """
@@ -45,6 +45,10 @@ def partitioner(backend: str, option: str):
 
         named = {"fp16": "force_fp16", "alias": "alias_buffer_mutations"}
         return VulkanPartitioner({named[option]: True} if option in named else {})
+    if backend == "xnnpack":
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+        return XnnpackPartitioner()
     if backend == "native":
         from executorch.backends.native.partitioner import NativePartitioner
 
