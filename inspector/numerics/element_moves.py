@@ -19,7 +19,7 @@ _ORDERS = ("dims", "perm", "perms", "permutation", "permute")  # attributes of p
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ElementMove:
     """A step that computes nothing.
 
     Attributes:
@@ -31,7 +31,7 @@ class Move:
     dims: tuple[int, ...] | None = None
 
 
-def arrangement(sizes: Sequence[int], moves: Sequence[Move]) -> NDArray[np.int64] | None:
+def arrangement(sizes: Sequence[int], moves: Sequence[ElementMove]) -> NDArray[np.int64] | None:
     """Return where the elements of a value are behind some moves, None for contradicting sizes.
 
     Shapes: int64[the sizes of the last move], places in the value

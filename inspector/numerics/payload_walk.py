@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.join.lowered_kinds import becomes, operation
-from inspector.numerics.element_moves import PERMUTING, Move, arrangement, plain_strides
+from inspector.numerics.element_moves import PERMUTING, ElementMove, arrangement, plain_strides
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.moved import recorded_dims
@@ -161,16 +161,16 @@ class _PayloadWalk:
         places = None if found is None else arrangement(*found)
         return places is not None and np.array_equal(places.ravel(), order.ravel())
 
-    def _recorded_moves(self, node: FlatNode) -> list[Move] | None:
+    def _recorded_moves(self, node: FlatNode) -> list[ElementMove] | None:
         """Return the moves from the root of a recorded value to it, None if one is unknown."""
-        moves: list[Move] = []
+        moves: list[ElementMove] = []
         for _ in range(len(self._graph.nodes)):
             sizes = _integers(self._graph.meta.get(node.writes[0]))
             permutes = operation(node.operator) in PERMUTING
             dims = tuple(recorded_dims(node, len(sizes or ()))) if permutes else None
             if sizes is None or dims == ():
                 return None
-            moves.append(Move(sizes, dims))
+            moves.append(ElementMove(sizes, dims))
             maker = self._graph.producers.get(node.reads[0])
             if maker is None or not self._moves(maker[0]):
                 break
@@ -179,17 +179,17 @@ class _PayloadWalk:
 
     def _logged_moves(
         self, event: DelegateEvent, sizes: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], list[Move]] | None:
+    ) -> tuple[tuple[int, ...], list[ElementMove]] | None:
         """Return the logged sizes of a value, and the moves from it to that of an event.
 
         None if they are unknown, or sizes of the value are others than in the record, but for ones.
         """
-        moves: list[Move] = []
+        moves: list[ElementMove] = []
         while operation(event.kind) in _MOVING:
             permutes, logged = operation(event.kind) in PERMUTING, _logged_sizes(event)
             if logged is None or len(moves) > len(self._writers) or (permutes and not event.dims):
                 return None
-            moves.append(Move(logged, event.dims if permutes else None))
+            moves.append(ElementMove(logged, event.dims if permutes else None))
             writer = self._writers.get(event.reads[0]) if event.reads else None
             if writer is None:  # an input
                 return sizes, moves[::-1]

@@ -10,7 +10,7 @@ import torch
 
 from inspector.files.load import load_session
 from inspector.join.kernel_order import match_named_events
-from inspector.numerics.element_moves import Move, arrangement
+from inspector.numerics.element_moves import ElementMove, arrangement
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
 from inspector.numerics.grades import ORDER
 from inspector.numerics.payload_walk import walked
@@ -61,16 +61,18 @@ def test_values_of_a_stock_payload_are_found_by_its_operators(
 
 
 def test_moves_that_put_elements_in_the_same_places_are_equal() -> None:
-    straight = arrangement((2, 3, 4), [Move((6, 4)), Move((4, 6), (1, 0))])
-    around = arrangement((2, 3, 4), [Move((4, 2, 3), (2, 0, 1)), Move((4, 6))])
-    other = arrangement((2, 3, 4), [Move((4, 6))])
+    straight = arrangement((2, 3, 4), [ElementMove((6, 4)), ElementMove((4, 6), (1, 0))])
+    around = arrangement((2, 3, 4), [ElementMove((4, 2, 3), (2, 0, 1)), ElementMove((4, 6))])
+    other = arrangement((2, 3, 4), [ElementMove((4, 6))])
     assert straight is not None
     assert np.array_equal(straight, around)
     assert not np.array_equal(straight, other)
 
 
-@pytest.mark.parametrize("move", [Move((5, 5)), Move((4, 6), (0, 1)), Move((6, 4), (1, 1))])
-def test_moves_that_contradict_their_sizes_have_no_places(move: Move) -> None:
+@pytest.mark.parametrize(
+    "move", [ElementMove((5, 5)), ElementMove((4, 6), (0, 1)), ElementMove((6, 4), (1, 1))]
+)
+def test_moves_that_contradict_their_sizes_have_no_places(move: ElementMove) -> None:
     assert arrangement((6, 4), [move]) is None
 
 
