@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -49,6 +50,11 @@ def arrangement(sizes: Sequence[int], moves: Sequence[ElementMove]) -> NDArray[n
             return None
         found = found.reshape(move.sizes)
     return found
+
+
+def digest(places: NDArray[np.int64] | None) -> bytes:
+    """Return a digest of places in the order of memory, empty without any: they may be many."""
+    return b"" if places is None else hashlib.blake2b(places.tobytes(), digest_size=16).digest()
 
 
 def plain_strides(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -11,11 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
-from numpy.typing import NDArray
-
 from inspector.join.lowered_kinds import becomes, operation
-from inspector.numerics.element_moves import PERMUTING, ElementMove, arrangement, plain_strides
+from inspector.numerics.element_moves import (
+    PERMUTING,
+    ElementMove,
+    arrangement,
+    digest,
+    plain_strides,
+)
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.moved import recorded_dims
@@ -84,6 +87,7 @@ class _PayloadWalk:
         self._learned: set[Value] = set()  # the values of those
         self._doubted: set[str] = set()
         self._in_order: dict[str, bool] = {}  # value -> whether its elements are
+        self._places: dict[str, bytes] = {}  # value -> the digest of those of its elements
         names = {name for one in self._events for name in one.reads if name not in self._writers}
         reads = {value for one in nodes for value in one.reads if value not in graph.producers}
         self._constants = {value[1]: value for value in reads if value[1] in names}
@@ -143,23 +147,23 @@ class _PayloadWalk:
                 continue
             sizes = _integers(self._graph.meta.get(root))
             asked = self._recorded_moves(node)
-            order = None if sizes is None or asked is None else arrangement(sizes, asked)
-            if sizes is None or order is None:
+            order = b"" if sizes is None or asked is None else digest(arrangement(sizes, asked))
+            if sizes is None or asked is None or not order:
                 continue
             alike = [one for one in by_root[root] if self._is_arranged(one, sizes, order)]
-            exact = (one for one in alike if _logged_sizes(one) == order.shape)
+            exact = (one for one in alike if _logged_sizes(one) == asked[-1].sizes)
             event = next(exact, alike[0] if alike else None)
             if event is not None:
                 found[node.node.name] = self._reshaped(event, node)
         return found
 
-    def _is_arranged(
-        self, event: DelegateEvent, sizes: tuple[int, ...], order: NDArray[np.int64]
-    ) -> bool:
+    def _is_arranged(self, event: DelegateEvent, sizes: tuple[int, ...], order: bytes) -> bool:
         """Return whether an event has the elements of a value of these sizes in an order."""
-        found = self._logged_moves(event, sizes)
-        places = None if found is None else arrangement(*found)
-        return places is not None and np.array_equal(places.ravel(), order.ravel())
+        name = event.writes[0]
+        if name not in self._places:  # of one root all have its sizes
+            found = self._logged_moves(event, sizes)
+            self._places[name] = b"" if found is None else digest(arrangement(*found))
+        return self._places[name] == order
 
     def _recorded_moves(self, node: FlatNode) -> list[ElementMove] | None:
         """Return the moves from the root of a recorded value to it, None if one is unknown."""
@@ -228,8 +232,8 @@ class _PayloadWalk:
         if writer is None or sizes is None or maker is None or self._of(name) != root:
             return False
         asked = [] if value == root else self._recorded_moves(maker[0])
-        order = None if asked is None else arrangement(sizes, asked)
-        return order is not None and self._is_arranged(writer, sizes, order)
+        order = b"" if asked is None else digest(arrangement(sizes, asked))
+        return bool(order) and self._is_arranged(writer, sizes, order)
 
     def _reshaped(self, event: DelegateEvent, node: FlatNode) -> DelegateEvent:
         """Return an event with its tensors in the sizes of a node."""
