@@ -76,6 +76,20 @@ def permuted_dims(node: GraphNode) -> tuple[int, ...]:
     return ()
 
 
+def integers(node: GraphNode) -> tuple[int, ...]:
+    """Return the constant arguments of a node up to the first that has other than integers."""
+    found: list[int] = []
+    for argument in node.args:
+        if argument.values:
+            continue
+        literal = argument.literal
+        own = [literal] if isinstance(literal, int) else _integers(literal)
+        if not own or isinstance(literal, bool):
+            break
+        found += own
+    return tuple(found)
+
+
 def _integers(found: object) -> list[int]:
     if not isinstance(found, (list, tuple, np.ndarray)):
         return []

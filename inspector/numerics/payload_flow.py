@@ -15,7 +15,7 @@ from inspector.graph.delegate_inside import InsideNode, executed_inside
 from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
-from inspector.numerics.element_moves import permuted_dims
+from inspector.numerics.element_moves import integers, permuted_dims
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
@@ -110,8 +110,18 @@ def payload_event(node: InsideNode) -> DelegateEvent:
     writes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
     reads = tuple(one.value.name for one in node.values if one.value.name not in writes)
     kind = "" if _is_saturation(node.node) else node.node.target
-    ends, dims = (kind, reads, writes), permuted_dims(node.node)
-    return DelegateEvent(node.node.name, (), ORDER, (), *ends, bool(node.activation), dims)
+    return DelegateEvent(
+        node.node.name,
+        (),
+        ORDER,
+        (),
+        kind,
+        reads,
+        writes,
+        fused=bool(node.activation),
+        dims=permuted_dims(node.node),
+        given=integers(node.node),
+    )
 
 
 def _is_saturation(node: GraphNode) -> bool:

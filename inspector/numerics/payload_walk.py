@@ -7,6 +7,7 @@ reads, and an operator that writes a value read there is the last one of the nod
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -17,6 +18,7 @@ from inspector.numerics.element_moves import (
     ElementMove,
     arrangement,
     digest,
+    integers,
     plain_strides,
 )
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
@@ -281,10 +283,8 @@ class _PayloadWalk:
             if node.writes[0] not in known and read and known.issuperset(read):
                 asked.setdefault(self._call(node.operator, read), []).append(node)
         for call, events in made.items():
-            nodes = asked.get(call, ())
-            for event, node in zip(events, nodes, strict=False):
-                alone = len(events) == len(nodes) == 1
-                if alone and becomes(node.operator, event.kind):
+            for event, node in _only_pairs(events, asked.get(call, ())):
+                if becomes(node.operator, event.kind):
                     self._match(event, node)
 
     def _backward(self) -> None:
@@ -397,6 +397,23 @@ def _integers(meta: GraphValue | None) -> tuple[int, ...] | None:
     sizes = meta.tensor.sizes if meta is not None and meta.tensor is not None else ("",)
     known = tuple(size for size in sizes if isinstance(size, int))
     return known if len(known) == len(sizes) else None
+
+
+def _only_pairs(
+    events: Sequence[DelegateEvent], nodes: Sequence[FlatNode]
+) -> list[tuple[DelegateEvent, FlatNode]]:
+    """Return the operators and nodes that only each other can be: of slices by where they begin."""
+    if len(events) == len(nodes) == 1:
+        return [(events[0], nodes[0])]
+    pairs = [(e, n) for e, n in product(events, nodes) if _begin_alike(e.given, integers(n.node))]
+    sides = [Counter(id(one) for one in side) for side in zip(*pairs, strict=True)]
+    return [(e, n) for e, n in pairs if sides[0][id(e)] == sides[1][id(n)] == 1]
+
+
+def _begin_alike(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether arguments agree as far as both are given."""
+    count = min(len(one), len(other))
+    return count > 0 and one[:count] == other[:count]
 
 
 def _is_fused(event: DelegateEvent) -> bool:

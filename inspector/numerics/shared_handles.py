@@ -29,6 +29,7 @@ class DelegateEvent:
         writes: values of the payload it writes
         fused: whether an activation is part of it
         dims: order of dimensions that it makes, empty if it makes none or that is unknown
+        given: its constant integers, in the order of its arguments
     """
 
     name: str
@@ -40,6 +41,7 @@ class DelegateEvent:
     writes: tuple[str, ...] = ()
     fused: bool = False
     dims: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]

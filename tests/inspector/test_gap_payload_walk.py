@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import INSIDE, RunGap
 from inspector.numerics.shared_handles import DelegateEvent
 from runtime import DebugLevel, EventTracer, Runtime
-from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
 from tests.conftest import DATA
 
@@ -150,3 +151,28 @@ def test_integers_of_a_stock_payload_are_found_by_what_they_are_computed_from(
     assert ORDER not in {row.grade for row in compared}
     clamped = {row.node: row.delegate for row in compared if row.delegate.startswith("CLAMP")}
     assert len(clamped) == 1
+
+
+def test_slices_of_one_value_are_told_apart_by_where_they_begin() -> None:
+    """In any order: that of a payload is its compiler's."""
+    nodes: list[FlatNode] = []
+    for start in range(3):
+        given = (
+            Argument("x", ("x",)),
+            Argument("dim", literal=0),
+            Argument("start", literal=start),
+        )
+        name = f"slice_{start}"
+        node = GraphNode(name, NodeKind.CALL, "aten::slice_copy", given, outputs=(name,))
+        nodes.append(FlatNode(start, (), node, (((), "x"),), "aten::slice_copy"))
+    makers = {one.writes[0]: (one, 0) for one in nodes}
+    inside = Graph("delegate", (), {}, (), ())
+    graph = FlatGraph(inside, tuple(nodes), makers, {}, {}, frozenset(), (), {(): ""})
+    events = [
+        replace(_event("StaticSlice", "p_x", f"w{start}"), given=(0, start)) for start in (2, 0, 1)
+    ]
+    names = {one.node.name for one in nodes}
+    found = walked(graph, nodes, {}, names, events, {"p_x": ((), "x")})
+    assert {name: one.writes for name, one in found.items()} == {
+        f"slice_{start}": (f"w{start}",) for start in range(3)
+    }
