@@ -216,9 +216,11 @@ def axes_of(results: Results) -> tuple[tuple[str, str], ...]:
 
 
 def first_axes(results: Results) -> tuple[str, str]:
-    """Return the metrics that are drawn at first: the objectives, if there are two."""
+    """Return the metrics that are drawn at first: the objectives, if there are two that vary."""
     names = [name for name in results.objectives if name in results.metrics]
     names += [name for name in results.metrics if name not in names]
+    found = {name: {one.metrics.get(name) for one in results.points} - {None} for name in names}
+    names.sort(key=lambda name: len(found[name]) == 1)
     return (names[1], names[0]) if len(names) > 1 else (names[0], names[0]) if names else ("", "")
 
 

@@ -245,6 +245,8 @@ def test_front_of_the_plot_is_of_the_two_metrics_shown() -> None:
     assert metric_text(results().points[1], "latency") == "2 ms"
     assert scatter(results(), "arena", "size") is None
     assert first_axes(results()) == ("size", "latency")
+    alike = tuple(replace(one, metrics={**one.metrics, "size": 2.0}) for one in results().points)
+    assert "size" not in first_axes(replace(results(), points=alike))
     assert ("latency (less is better)", "latency") in axes_of(results())
 
 
