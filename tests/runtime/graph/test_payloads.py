@@ -19,8 +19,8 @@ from tests.conftest import DATA
 
 FOLDER = DATA / "backends"
 _STATEFUL = "cache"  # a second run gives other numbers
-# Without delegates, or not without a record: tests/runtime/vendors
-_FLOWS = ("cadence_", "cortexm_", "ethosu_")
+# Without delegates, or not without a record: tests/runtime/vendors; XNNPACK has engines of its own
+_FLOWS = ("cadence_", "cortexm_", "ethosu_", "xnnpack_")
 PAYLOADS = sorted(
     path.stem
     for path in FOLDER.glob("*.pte")
