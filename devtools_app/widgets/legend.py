@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.paint_theme import CanvasColours, mix, qcolor
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
+from devtools_app.widgets.message_strip import LEGEND_LINE
 
 _ROW = 19.0
 _RAMP_ROW = 46.0
@@ -59,6 +60,7 @@ class Legend(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Legend")
+        self._name()
         self.setVisible(False)
 
     def set_entries(self, entries: Sequence[LegendEntry]) -> None:
@@ -68,15 +70,11 @@ class Legend(QWidget):
         self.setVisible(bool(entries))
         self._fit()
 
-    @property
-    def line(self) -> bool:
-        """Return whether it is a line instead of a card."""
-        return self._line
-
     def set_line(self, line: bool) -> None:
         """Show a line instead of a card, or the other way round."""
         if line != self._line:
             self._line = line
+            self._name()
             self.setMinimumSize(0, 0)
             self.setMaximumSize(_UNBOUNDED, _UNBOUNDED)
             self._fit()
@@ -85,6 +83,9 @@ class Legend(QWidget):
         """Use another palette."""
         self._colours = colours
         self._fit()
+
+    def _name(self) -> None:
+        self.setObjectName(LEGEND_LINE if self._line else "")
 
     def _fit(self) -> None:
         if self._line:

@@ -20,10 +20,10 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.fields import PushButton, ToolButton
-from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.text_label import plain_label
 
 Offer = tuple[str, Callable[[], object]]
+LEGEND_LINE = "legendLine"  # name of the widgets that it leaves in sight
 _EDGE = 10  # pixels around it
 _MOVES = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
 
@@ -158,7 +158,7 @@ class MessageStrip(QFrame):
 
     def _lowest(self, page: QWidget) -> int:
         """Return the height of a page without the legends at its lower end."""
-        lines = [one for one in page.findChildren(Legend) if one.line]
+        lines = page.findChildren(QWidget, LEGEND_LINE)
         for one in lines:
             one.installEventFilter(self)  # views show theirs once they have data
         tops = [one.mapTo(page, QPoint()).y() for one in lines if one.isVisible()]

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice, ShowView
 from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.message_strip import LEGEND_LINE
 from tests.app.window_views import RECORDER_VIEWS, open_sample, view
 from tests.inspector.sessions import DATA
 
@@ -95,7 +96,7 @@ def test_a_message_leaves_the_legend_of_a_view_in_sight(make_window, qtbot, corp
         return bool(legends) and all(low < one.mapTo(window, QPoint()).y() for one in legends)
 
     qtbot.waitUntil(is_above, timeout=10_000)
-    assert legends[0].line
+    assert legends[0].objectName() == LEGEND_LINE
 
 
 def test_a_question_has_the_keyboard_on_its_safe_button(window: MainWindow, field) -> None:
