@@ -57,11 +57,6 @@ def digest(places: NDArray[np.int64] | None) -> bytes:
     return b"" if places is None else hashlib.blake2b(places.tobytes(), digest_size=16).digest()
 
 
-def plain_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a tensor whose last dimension comes first in memory."""
-    return tuple(numel(tuple(sizes[place + 1 :])) for place in range(len(sizes)))
-
-
 def permuted_dims(node: GraphNode) -> tuple[int, ...]:
     """Return the order of dimensions that a node of a payload makes, empty where it is unknown."""
     kind = operation(node.target)

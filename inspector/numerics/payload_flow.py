@@ -22,7 +22,7 @@ from inspector.numerics.join_facts import Join
 from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
-from schema.graph import GraphNode
+from schema.graph import GraphNode, GraphValue
 from schema.program import instructions
 from schema.program import model as m
 
@@ -248,8 +248,11 @@ def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
 
 
 def _sizes(graph: FlatGraph, node: FlatNode) -> tuple[int, ...] | None:
-    """Return the sizes of a node's result, None if one is unknown."""
-    meta = graph.meta.get(node.writes[0]) if node.writes else None
+    return known_sizes(graph.meta.get(node.writes[0])) if node.writes else None
+
+
+def known_sizes(meta: GraphValue | None) -> tuple[int, ...] | None:
+    """Return the sizes of a value, None if one is unknown."""
     if meta is None or meta.tensor is None:
         return None
     known = tuple(size for size in meta.tensor.sizes if isinstance(size, int))

@@ -19,15 +19,14 @@ from inspector.numerics.element_moves import (
     arrangement,
     digest,
     integers,
-    plain_strides,
 )
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.moved import recorded_dims
-from inspector.numerics.payload_flow import has_shape_of, is_as_large
+from inspector.numerics.payload_flow import has_shape_of, is_as_large, known_sizes
 from inspector.numerics.shared_handles import DelegateEvent
+from inspector.numerics.traced import strides_of
 from schema.dtypes.scalar_type import numel
-from schema.graph import GraphValue
 
 _MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
 _NORM = "aten::_native_batch_norm_legit_no_training"
@@ -147,7 +146,7 @@ class _PayloadWalk:
             root = self._root(node.writes[0])
             if node.node.name not in wanted or root not in by_root:
                 continue
-            sizes = _integers(self._graph.meta.get(root))
+            sizes = known_sizes(self._graph.meta.get(root))
             asked = self._recorded_moves(node)
             order = b"" if sizes is None or asked is None else digest(arrangement(sizes, asked))
             if sizes is None or asked is None or not order:
@@ -171,7 +170,7 @@ class _PayloadWalk:
         """Return the moves from the root of a recorded value to it, None if one is unknown."""
         moves: list[ElementMove] = []
         for _ in range(len(self._graph.nodes)):
-            sizes = _integers(self._graph.meta.get(node.writes[0]))
+            sizes = known_sizes(self._graph.meta.get(node.writes[0]))
             permutes = operation(node.operator) in PERMUTING
             dims = tuple(recorded_dims(node, len(sizes or ()))) if permutes else None
             if sizes is None or dims == ():
@@ -214,14 +213,14 @@ class _PayloadWalk:
             return known
         self._in_order[event.writes[0]] = False  # of a damaged payload that reads what it writes
         root = self._of(event.writes[0])
-        sizes = None if root is None else _integers(self._graph.meta.get(root))
+        sizes = None if root is None else known_sizes(self._graph.meta.get(root))
         logged, node = _logged_sizes(event), None if root is None else self._makers.get(root)
         if sizes is None or logged is None:
             return False
         found = _without_ones(logged) == _without_ones(sizes)
         if not found and node is not None and numel(logged) == numel(sizes):
             read = [one for one in node.reads if one in self._graph.producers]
-            kept = len(read) == 1 and _integers(self._graph.meta.get(read[0])) == sizes
+            kept = len(read) == 1 and known_sizes(self._graph.meta.get(read[0])) == sizes
             data = self._data(event)
             found = kept and len(data) == 1 and self._reads_in_order(data[0], read[0])
         self._in_order[event.writes[0]] = found
@@ -230,7 +229,7 @@ class _PayloadWalk:
     def _reads_in_order(self, name: str, value: Value) -> bool:
         """Return whether a value of the payload has the elements of a recorded one in order."""
         root, writer = self._root(value), self._writers.get(name)
-        sizes, maker = _integers(self._graph.meta.get(root)), self._graph.producers.get(value)
+        sizes, maker = known_sizes(self._graph.meta.get(root)), self._graph.producers.get(value)
         if writer is None or sizes is None or maker is None or self._of(name) != root:
             return False
         asked = [] if value == root else self._recorded_moves(maker[0])
@@ -240,11 +239,11 @@ class _PayloadWalk:
     def _reshaped(self, event: DelegateEvent, node: FlatNode) -> DelegateEvent:
         """Return an event with its tensors in the sizes of a node."""
         own = replace(event, nodes=(node.node.name,), grade=FLOW)
-        sizes = _integers(self._graph.meta.get(node.writes[0])) or ()
-        if any(one.strides != plain_strides(one.sizes) for each in event.passes for one in each):
+        sizes = known_sizes(self._graph.meta.get(node.writes[0])) or ()
+        if any(one.strides != strides_of(one.sizes) for each in event.passes for one in each):
             return own
         passes = tuple(
-            tuple(replace(one, sizes=sizes, strides=plain_strides(sizes)) for one in each)
+            tuple(replace(one, sizes=sizes, strides=strides_of(sizes)) for one in each)
             for each in event.passes
         )
         return replace(own, passes=passes)
@@ -383,20 +382,13 @@ class _PayloadWalk:
         if operation(node.operator) != "expand" or not node.reads:
             return False
         before, after = (
-            _integers(self._graph.meta.get(one)) for one in (node.reads[0], node.writes[0])
+            known_sizes(self._graph.meta.get(one)) for one in (node.reads[0], node.writes[0])
         )
         return before is not None and before == after
 
 
 def _without_ones(sizes: Sequence[int]) -> list[int]:
     return [size for size in sizes if size != 1]
-
-
-def _integers(meta: GraphValue | None) -> tuple[int, ...] | None:
-    """Return the sizes of a value, None if one is unknown."""
-    sizes = meta.tensor.sizes if meta is not None and meta.tensor is not None else ("",)
-    known = tuple(size for size in sizes if isinstance(size, int))
-    return known if len(known) == len(sizes) else None
 
 
 def _only_pairs(
