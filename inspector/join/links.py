@@ -346,24 +346,32 @@ class BlockLinks:
             matches = match_named_events(payload, names, taken, values, open_handles) or (
                 match_payload_events(payload, names)
             )
+            noted = self._noted(payload, number)
             found.update(
-                (event, self._as_noted(match, payload, number))
+                (event, _as_noted(match, noted))
                 for event, match in zip(events, matches, strict=True)
                 if match is not None
             )
         return found
 
-    def _as_noted(self, match: PayloadMatch, payload: Payload, number: int) -> PayloadMatch:
-        """Return a match with the recorded nodes that the compiler noted for its payload nodes."""
-        if match.recorded or not self._inside.get(number):
-            return match
-        noted = [
-            node.name
-            for place, operator in enumerate(payload.operators)
-            if operator.node in match.nodes
-            for node in self._represented(number, node_identity(place))
-        ]
-        return replace(match, recorded=tuple(dict.fromkeys(noted)))
+    def _noted(self, payload: Payload, number: int) -> dict[str, tuple[int, list[str]]]:
+        """Return payload node -> its place, and the recorded nodes that the compiler noted."""
+        if not self._inside.get(number):
+            return {}
+        noted: dict[str, tuple[int, list[str]]] = {}
+        for place, operator in enumerate(payload.operators):
+            names = noted.setdefault(operator.node, (place, []))[1]
+            names += [node.name for node in self._represented(number, node_identity(place))]
+        return noted
+
+
+def _as_noted(match: PayloadMatch, noted: Mapping[str, tuple[int, list[str]]]) -> PayloadMatch:
+    """Return a match with the recorded nodes that the compiler noted for its payload nodes."""
+    if match.recorded or not noted:
+        return match
+    found = sorted(noted[node] for node in set(match.nodes) & noted.keys())
+    names = chain.from_iterable(names for _, names in found)
+    return replace(match, recorded=tuple(dict.fromkeys(names)))
 
 
 def _payload_nodes(match: PayloadMatch | None) -> tuple[str, ...]:

@@ -148,6 +148,27 @@ def flat_graph(graph: Graph) -> FlatGraph:
     )
 
 
+@identity_cache
+def constant_values(flat: FlatGraph) -> frozenset[Value]:
+    """Return the values that depend on no input, but for those that a node makes of nothing.
+
+    What a branch or a body is given may depend on inputs, so it is none.
+    """
+    given = frozenset(flat.inputs)
+    found: set[Value] = set()
+
+    def is_constant(value: Value) -> bool:
+        if value in flat.producers:
+            return value in found
+        return not value[0] and value not in given
+
+    for node in flat.nodes:
+        found.update(value for value in node.reads if is_constant(value))
+        if node.reads and all(map(is_constant, node.reads)):
+            found.update(node.writes)
+    return frozenset(found)
+
+
 class _Laying:
     """Collects the nodes of a graph and those inside it."""
 

@@ -16,7 +16,14 @@ from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
 from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import plan_operands
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, one_spelling
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Value,
+    constant_values,
+    is_transparent,
+    one_spelling,
+)
 from inspector.numerics.moved import moves_alike
 from inspector.numerics.traced import tensor_of
 from schema.dtypes.scalar_type import numel
@@ -268,33 +275,21 @@ class _MemberWalk:
         return fitting[0], len(alike) == 1
 
     def _in_order(self, node: FlatNode) -> list[Value]:
-        return [value for value in node.reads if not self._weights.is_fixed(value)]
+        fixed = constant_values(self._flat)
+        return [value for value in node.reads if value not in fixed]
 
     def _roots(self, values: Iterable[Value]) -> Counter[Value]:
         return Counter(map(self._flat.root, values))
 
 
 class _Weights:
-    """Compile-time constants of a recorded graph, and the bytes of its parameters."""
+    """The bytes of the parameters of a recorded graph."""
 
     def __init__(self, session: Session, method: str, flat: FlatGraph) -> None:
         assert session.record is not None
         self._record, self._flat = session.record, flat
         self._member = session.record.roles.edge.get(method, "")
-        self._fixed: dict[Value, bool] = dict.fromkeys(flat.inputs, False)
         self._bytes: dict[str, bytes] | None = None
-
-    def is_fixed(self, value: Value) -> bool:
-        """Return whether a value does not depend on inputs."""
-        found = self._fixed.get(value)
-        if found is None:
-            maker = self._flat.producers.get(value)
-            if maker is None:
-                found = not value[0]
-            else:  # initial zeros are computed by an instruction
-                found = bool(maker[0].reads) and all(map(self.is_fixed, maker[0].reads))
-            self._fixed[value] = found
-        return found
 
     def has(self, node: FlatNode, constants: Sequence[bytes]) -> bool:
         """Return whether one of the parameters that a node reads has the bytes of a constant."""

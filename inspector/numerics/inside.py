@@ -12,7 +12,13 @@ from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.join.lowered_kinds import becomes
 from inspector.numerics.contradictions import without_contradictions
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Value,
+    constant_values,
+    is_transparent,
+)
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.group_exits import with_group_values
 from inspector.numerics.integer_walk import integers_walked
@@ -136,25 +142,12 @@ def inside_outputs(
 
 def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent]) -> str:
     """Return why none of the events with the handle of a node is known to be its."""
-    if _is_of_constants(graph, node):
+    if constant_values(graph).issuperset(node.writes):
         return OF_CONSTANTS
     passes = [each for one in events if node.node.name in one.nodes for each in one.passes]
     real = _type(graph, node) in _FLOATS
     logged = {tensor.scalar_type for each in passes for tensor in each}
     return IN_INTEGERS if real and logged and logged.issubset(_QUANTIZED) else SHARED
-
-
-def _is_of_constants(graph: FlatGraph, node: FlatNode) -> bool:
-    """Return whether a node depends on no input."""
-    left, seen = [*node.reads], set(node.reads)
-    while left:
-        maker = graph.producers.get(value := left.pop())
-        if value in graph.inputs or (maker is not None and not maker[0].reads):
-            return False
-        new = [] if maker is None else [one for one in maker[0].reads if one not in seen]
-        left += new
-        seen.update(new)
-    return bool(node.reads)
 
 
 def _value_suffixes(session: Session, method: str) -> dict[int, tuple[str, ...]]:
