@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
+FORM_WIDTH = 860  # logical pixels at this size: a wider form parts fields from their names
 SMALLEST, LARGEST = 9, 28
 
 

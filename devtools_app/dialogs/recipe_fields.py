@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.look import FORM_WIDTH
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.choice_fields import (
     Editor,
@@ -286,6 +287,8 @@ class RecipeFields(QScrollArea):
         return max((metrics.horizontalAdvance(one.title) for one in beside_fields), default=0)
 
     def _restyle(self) -> None:
+        if not self._live:  # a dialog has a width of its own
+            self._page.setMaximumWidth(round(FORM_WIDTH * self._theme.scale))
         for group in self._groups.values():
             group.restyle()
         for widget in self.widgets.values():

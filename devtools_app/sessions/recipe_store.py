@@ -72,9 +72,12 @@ class RecipeStore(QObject):
 
     def _state_changed(self, old: State, new: State) -> None:
         if old.sessions != new.sessions:
-            state = known_sessions(new, self._find)
-            known = {one.id for one in old.sessions}
+            known = {one.id: one.session for one in old.sessions}
             came = [one.id for one in new.sessions if one.id not in known]
+            again = [
+                one.id for one in new.sessions if known.get(one.id, one.session) is not one.session
+            ]
+            state = known_sessions(new, self._find, again)
             self._store.put(with_left(state, came, self._left))
 
     def _left(self, program: str) -> Sequence[LeftVariant]:

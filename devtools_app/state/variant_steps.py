@@ -13,13 +13,14 @@ from devtools_app.state.variants import (
     Variant,
     found,
     opened,
+    recompiled,
     reopened,
     with_open,
     with_variant,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from devtools_app.state.leftover_variants import LeftVariant
     from inspector.files.session import Session
@@ -140,18 +141,24 @@ def _beside(files: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return one == other
 
 
-def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) -> State:
+def known_sessions(
+    state: State,
+    find: Callable[[Session], FoundRecipe | None],
+    read_again: Collection[str] = (),
+) -> State:
     """Return the state with a history of exactly the open sessions.
 
     A variant already in the history is identified by its files, even if unreadable.
 
     Args:
-        state: after sessions were opened or closed
+        state: after sessions were opened, read again or closed
         find: returns the recipe of a session, None if unknown
+        read_again: sessions whose files were read again: another program may replace each
     """
     history = with_open(state.history, frozenset(one.id for one in state.sessions))
     for one in state.sessions:
-        if history.of_session(one.id) is None:
+        known = history.of_session(one.id)
+        if known is None:
             files = tuple(file.path for file in one.session.files)
             again = reopened(history, one.id, files)
             recipe = find(one.session) if again is None else None
@@ -159,4 +166,7 @@ def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) 
                 history = again
             elif recipe is not None:
                 history = opened(history, one.id, recipe.recipe, files, recipe.unknown)
+        elif one.id in read_again:
+            recipe = find(one.session)
+            history = history if recipe is None else recompiled(history, known, recipe)
     return state if history == state.history else replace(state, history=history)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.recipes.compile_job import CompileJob
     from inspector.recipes.recipe import Recipe
+    from inspector.recipes.recipe_file import FoundRecipe
 
 MOST_STEPS = 200  # of undo; more is rarely undone
 MOST_VARIANTS = 256  # each keeps its draft and undo history
@@ -145,6 +146,25 @@ def reopened(history: History, session: str, files: tuple[str, ...]) -> History 
     if known is None or known.session:
         return None
     return with_variant(history, replace(known, session=session, files=files))
+
+
+def recompiled(history: History, one: Variant, read: FoundRecipe) -> History:
+    """Return the history with a variant whose files somebody else has compiled again.
+
+    Edits that are not compiled yet stay. A recipe of which less is known than before, because its
+    source is away, replaces none.
+    """
+    same = (read.recipe.job, read.recipe.source_sha256) == (
+        one.recipe.job,
+        one.recipe.source_sha256,
+    )
+    if same or (read.unknown and not one.unknown):
+        return history
+    draft = one.draft if one.changed else Draft(read.recipe.job)
+    new = replace(one, recipe=read.recipe, draft=draft, unknown=read.unknown, facts=())
+    if read.recipe.job.source != one.recipe.job.source:
+        new = replace(new, program=str(read.recipe.job.source), parent=None)
+    return with_variant(history, new)
 
 
 def found(

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.appearance.look import FORM_WIDTH
 from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.sweep_fields import SweepFields, SweepForm
 from devtools_app.state.requests import StartSweep
@@ -33,7 +34,6 @@ from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.data_source import absolute
 
 _SOON_MS = 150
-_WIDEST = 860
 _BUSY = "A sweep runs already: cancel it first."
 _EACH_MODULE = (
     "Evaluate the program with nothing quantized, with each module that has weights quantized"
@@ -62,7 +62,6 @@ class SweepFormPage(QScrollArea):
         self._context = context
         self._variant: Variant | None = None
         self._title = QLabel()
-        self._title.setFont(context.theme.sans(strong=True))
         self.fields = SweepFields(context.theme, os.cpu_count() or 1)
         self.price = QLabel()
         self.price.setAccessibleName("Points and time of the sweep")
@@ -79,6 +78,8 @@ class SweepFormPage(QScrollArea):
         self._soon.setInterval(_SOON_MS)
         self._soon.timeout.connect(self.refresh)
         self._lay_out()
+        context.theme.follow(self._restyle)
+        self._restyle()
         self.fields.edited.connect(self._soon.start)
         self.fields.folder_requested.connect(self._choose)
         context.jobs.sweeping.changed.connect(self._soon.start)
@@ -127,26 +128,24 @@ class SweepFormPage(QScrollArea):
         for button in (self.start, self.each_module, self.results):
             buttons.addWidget(button)
         buttons.addStretch(1)
-        inner = QWidget()
-        inner.setMaximumWidth(_WIDEST)
-        column = QVBoxLayout(inner)
+        page = QWidget()
+        page.setObjectName("page")
+        column = QVBoxLayout(page)
         column.setContentsMargins(16, 12, 16, 16)
         column.setSpacing(10)
         for part in (self._title, self.fields, self.price, self._problem):
             column.addWidget(part)
         column.addLayout(buttons)
         column.addStretch(1)
-        page = QWidget()
-        page.setObjectName("page")
-        around = QHBoxLayout(page)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(inner, 1)
-        around.addStretch(0)
         self.setWidget(page)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def _restyle(self) -> None:
+        self._title.setFont(self._context.theme.sans(strong=True))
+        self.widget().setMaximumWidth(round(FORM_WIDTH * self._context.theme.scale))
 
     def _priced(self, one: Variant, form: SweepForm) -> _Priced:
         if form.problem:

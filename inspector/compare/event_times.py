@@ -11,6 +11,7 @@ from inspector.graph.model_graph import ModelGraph
 from inspector.join import record_maps
 from inspector.join.links import Link
 from inspector.join.node_index import base_operator
+from inspector.join.operator_names import quantizes
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import WITH_TRACING, MethodTime, analyse_profile
 from inspector.profile.operator_columns import INNER, LEFT, REST, BlockRows
@@ -217,5 +218,7 @@ class _RowReader:
     def _operators(self, nodes: tuple[int, ...]) -> str:
         if self._graph is None:
             return ""
-        names = (base_operator(self._graph.nodes[node].node.target) for node in nodes)
-        return " + ".join(dict.fromkeys(names))
+        names = [base_operator(self._graph.nodes[node].node.target) for node in nodes]
+        # a convolution in integers is compared with the one in floating point
+        computing = [name for name in names if not quantizes(name)]
+        return " + ".join(dict.fromkeys(computing or names))

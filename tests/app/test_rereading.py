@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -214,3 +215,21 @@ def test_mapped_file_replaced_while_open_is_no_matter(window, qtbot, folder):
     with qtbot.assertNotEmitted(window.controller.noticed, wait=700):
         (folder / "new").replace(path)
     assert window.store.state.session.issues == ()
+
+
+def test_recipe_is_that_of_the_program_that_was_read_again(window, qtbot, folder):
+    source = folder / "net.py"
+    source.write_text("def build():\n    pass\n", encoding="utf-8")
+    job = {"source": {"path": str(source), "function": "build"}, "partitioners": ["xnnpack"]}
+    beside = folder / "recipe.json"
+    beside.write_text(json.dumps({"recipe": 1, "job": job}), encoding="utf-8")
+    open_sample(window, qtbot, (str(folder / "model.pte"),))
+    assert window.recipe_store.job.rules.min_nodes == 1
+    beside.write_text(
+        json.dumps({"recipe": 1, "job": job | {"rules": {"min_nodes": 7}}}), encoding="utf-8"
+    )
+
+    reload(window, qtbot)
+
+    assert window.recipe_store.job.rules.min_nodes == 7
+    assert not window.recipe_store.variant.changed

@@ -207,6 +207,46 @@ def test_sessions_that_come_and_go_are_known(tmp_path: Path) -> None:
     assert fewer.history[0].session == ""
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_session_read_again_has_the_recipe_of_its_files(*, edited: bool) -> None:
+    shown = state(history(), "A")
+    if edited:
+        shown = edit_recipe(shown, job("mine"))
+    shown = replace(
+        shown, history=with_variant(shown.history, replace(shown.history[0], facts=("1 ms",)))
+    )
+    theirs = FoundRecipe(recipe(job("theirs")))
+
+    assert known_sessions(shown, lambda _: theirs) is shown
+    assert known_sessions(shown, lambda _: FoundRecipe(recipe(BASE)), ("A",)) is shown
+    again = known_sessions(shown, lambda _: theirs, ("A",)).history[0]
+
+    assert again.recipe.job == job("theirs")
+    assert again.draft.present == (job("mine") if edited else job("theirs"))
+    assert again.changed is edited
+    assert (again.facts, again.program) == ((), str(BASE.source))
+
+
+def test_recipe_of_which_less_is_known_replaces_none() -> None:
+    shown = state(history(), "A")
+    less = FoundRecipe(recipe(job()), "its source is not on this machine")
+
+    assert known_sessions(shown, lambda _: less, ("A",)) is shown
+    assert known_sessions(shown, lambda _: None, ("A",)) is shown
+
+
+def test_variant_compiled_of_another_source_is_another_program() -> None:
+    shown = state(made(history(), "B", "a"), "A", "B")
+    other = replace(BASE, source=Source("/models/other.py", "build"))
+
+    again = known_sessions(shown, lambda _: FoundRecipe(recipe(other)), ("B",)).history
+
+    assert [(one.program, one.parent) for one in again.variants] == [
+        (str(BASE.source), None),
+        (str(other.source), None),
+    ]
+
+
 def test_compared_sessions_are_the_chosen_ones_else_parent_and_child() -> None:
     found = made(made(history(), "B", "a"), "C", "b")
     shown = state(found, "A", "B", "C", current="C")
