@@ -128,16 +128,16 @@ class SweepFormPage(QScrollArea):
         for button in (self.start, self.each_module, self.results):
             buttons.addWidget(button)
         buttons.addStretch(1)
-        page = QWidget()
-        page.setObjectName("page")
-        column = QVBoxLayout(page)
+        self._page = QWidget()
+        self._page.setObjectName("page")
+        column = QVBoxLayout(self._page)
         column.setContentsMargins(16, 12, 16, 16)
         column.setSpacing(10)
         for part in (self._title, self.fields, self.price, self._problem):
             column.addWidget(part)
         column.addLayout(buttons)
         column.addStretch(1)
-        self.setWidget(page)
+        self.setWidget(self._page)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -145,7 +145,7 @@ class SweepFormPage(QScrollArea):
 
     def _restyle(self) -> None:
         self._title.setFont(self._context.theme.sans(strong=True))
-        self.widget().setMaximumWidth(round(FORM_WIDTH * self._context.theme.scale))
+        self._page.setMaximumWidth(round(FORM_WIDTH * self._context.theme.scale))
 
     def _priced(self, one: Variant, form: SweepForm) -> _Priced:
         if form.problem:
