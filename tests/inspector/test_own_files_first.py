@@ -1,4 +1,4 @@
-"""Files that a recipe names are executed before the export, which may take minutes, and once."""
+"""Files that a recipe names are executed before the model is made, which may take minutes, once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ MODEL = """
 import torch
 class Net(torch.nn.Module):
     def forward(self, x):
-        raise RuntimeError("the export has begun")
+        return torch.relu(x)
 def net():
+    raise RuntimeError("the model is made")
     return Net(), (torch.ones(2),)
 """
 BROKEN = "options = [1]\nvalue = options[3]\nclass Part: pass\ndef part(graph): pass\n"
@@ -40,7 +41,7 @@ def part(graph): pass
         (REFUSES, ("--pass", "Part"), "no licence"),
     ],
 )
-def test_a_file_that_fails_is_told_before_the_export(
+def test_a_file_that_fails_is_told_before_the_model_is_made(
     tmp_path: Path, content: str, option: tuple[str, str], words: str
 ) -> None:
     (tmp_path / "model.py").write_text(MODEL)
@@ -52,11 +53,11 @@ def test_a_file_that_fails_is_told_before_the_export(
     assert words in answer.err
     (tmp_path / "part.py").write_text(ONCE)
     answer = run("compile", *asked[:1], "-o", tmp_path / "out")
-    assert "the export has begun" in answer.err
+    assert "the model is made" in answer.err
 
 
 def test_a_file_with_several_parts_is_executed_once(tmp_path: Path) -> None:
-    working = MODEL.replace('raise RuntimeError("the export has begun")', "return torch.relu(x)")
+    working = MODEL.replace('    raise RuntimeError("the model is made")\n', "")
     (tmp_path / "model.py").write_text(working)
     (tmp_path / "part.py").write_text(ONCE)
     parts = ("--partitioner", f"{tmp_path}/part.py:Part", "--pass", f"{tmp_path}/part.py:part")

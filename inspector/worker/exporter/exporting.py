@@ -90,7 +90,10 @@ def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, in
 
     Raises: AnswerError for a missing function; errors of the user's code
     """
-    found = member_of(path, function, notify)
+    return _called(member_of(path, function, notify), path)
+
+
+def _called(found: Any, path: str) -> tuple[Any, tuple[str, int]]:  # noqa: ANN401
     file = str(Path(path).absolute())
     if isinstance(found, torch.nn.Module) or not callable(found):
         return found, (file, 0)  # a model or a tuple with a name needs no call
@@ -148,24 +151,33 @@ def exported(
         function: its name, or that of what it would return
         methods: only these; empty for all
         notify: called with messages
-        loaded: called between both, for what may need the user's code and shall not wait for
-            the export
+        loaded: called before the function, for what may need the user's code and shall not wait
+            for the model and its export
 
     Raises: AnswerError for a missing function or an unsupported result; errors of the user's code
         or torch
     """
     with timed_stage(notify, "load"):
-        try:
-            answer, asked = answer_of(path, function, notify)
-        except SyntaxError as error:
-            point_to(error, (str(Path(path).absolute()), 0))  # that of invalid bytes names no file
-            raise
-    if loaded is not None:
-        loaded()
+        with _naming(path):
+            found = member_of(path, function, notify)
+        if loaded is not None:
+            loaded()
+        with _naming(path):
+            answer, asked = _called(found, path)
     try:
         return replace(export_answer(answer, methods, notify), asked=asked)
     except Exception as error:
         point_to(error, asked)
+        raise
+
+
+@contextlib.contextmanager
+def _naming(path: str) -> Generator[None, None, None]:
+    """Name the file in its syntax errors: that of invalid bytes names none."""
+    try:
+        yield
+    except SyntaxError as error:
+        point_to(error, (str(Path(path).absolute()), 0))
         raise
 
 
