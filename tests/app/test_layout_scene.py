@@ -261,6 +261,22 @@ def test_lay_out_crowd_of_weights_does_not_make_a_wide_row() -> None:
     assert int(placed.edge_stubbed.sum()) == count
 
 
+STEPS = {  # of an unrolled loop: what each has beside those before it
+    "slices of one value": "x>s{0} s{0}>all",
+    "slices that are reshaped": "x>s{0} s{0}>r{0} r{0}>all",
+    "results that are stacked": "h{1}>h{0} h{0}>o{0} o{0}>all",
+    "heads of one value": "x>a{0} a{0}>b{0} b{0}>c{0} c{0}>all",
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_lay_out_many_equal_steps_can_be_read_as_a_whole(step: str) -> None:
+    placed = lay_out(drawn(" ".join(step.format(i, i - 1) for i in range(400))), frozenset())
+    assert max(placed.width / placed.height, placed.height / placed.width) < 4
+    stubs = placed.stubs
+    assert ((stubs.other >= 0) | (stubs.count > 1)).all()
+
+
 def test_stubs_stay_clear_of_every_box() -> None:
     scene = transformer(12)
     placed = lay_out(scene, expand_all(scene.tree))

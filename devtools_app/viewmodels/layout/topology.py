@@ -14,6 +14,7 @@ from devtools_app.viewmodels.layout.visible import Ints, Visible
 LONGEST_SPAN = 50  # ranks an edge may cross before it becomes a pair of stubs
 WIDEST_FAN = 8  # readers of one value before far ones become stubs
 CROWD = 24  # direct readers of one value, or pure sources of one item, that are still drawn
+WIDEST_ROW = 64  # items that one item reads; a row of more is a line once the whole graph is seen
 _SPAN_BUDGET = (3, 3000)  # ranks crossed per item of a cluster, and for free
 
 RankKey = tuple[int, bytes, bytes]
@@ -148,14 +149,19 @@ def _stubbed(visible: Visible, pieces: GraphPieces, span: Ints, members: Ints) -
     fan = np.bincount(source, minlength=len(visible.holder))[source]
     direct = (number == 1) & (longest == 1) & (fan <= CROWD)
     wide = (fan > WIDEST_FAN) & ~direct
-    stubbed = ((wide | _crowded(source, target)) & (number > 0)) | (longest > LONGEST_SPAN)
+    into = np.bincount(target, minlength=len(visible.holder))[target]
+    many = wide | _crowded(source, target, wide) | (into > WIDEST_ROW)
+    stubbed = (many & (number > 0)) | (longest > LONGEST_SPAN)
     return stubbed | _over_budget(pieces, span, members, stubbed)
 
 
-def _crowded(source: Ints, target: Ints) -> NDArray[np.bool_]:
-    """Return the edges from pure sources (weights) to items that read too many of them."""
+def _crowded(source: Ints, target: Ints, stubbed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the edges from pure sources to items that read too many of them.
+
+    Pure are weights, and items to which no line leads because all they read is stubbed.
+    """
     size = int(max(source.max(initial=0), target.max(initial=0))) + 1
-    pure = np.bincount(target, minlength=size)[source] == 0
+    pure = np.bincount(target[~stubbed], minlength=size)[source] == 0
     return pure & (np.bincount(target[pure], minlength=size)[target] > CROWD)
 
 
