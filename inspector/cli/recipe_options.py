@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar, cast, get_type_hints
 
@@ -15,6 +15,7 @@ from inspector.recipes.compile_job import (
     EXECUTORCH,
     OVERRIDES,
     PRECISIONS,
+    QUANTIZING_MODES,
     CompileJob,
     Precision,
     Quantization,
@@ -32,6 +33,7 @@ from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")
 AUTO = "auto"
+_XNNPACK = "xnnpack"  # its quantizer is ours
 PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
 """The parts of a recipe whose fields are options, in the order of the help."""
 
@@ -83,11 +85,16 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
 
 
 def _shown(words: Sequence[str]) -> str:
-    """Return words to choose from in a line; those that differ in a number are one with ``N``."""
+    """Return words to choose from in a line."""
+    return "{" + ",".join(_grouped(words)) + "}"
+
+
+def _grouped(words: Sequence[str]) -> Iterable[str]:
+    """Return words to choose from; those that differ in a number are one with ``N``."""
     whole = {word: re.sub(r":(\w+)=\d+$", r"[:\1=N]", word) for word in words}
     bases = {shown.partition("[")[0] for word, shown in whole.items() if shown != word}
     kept = [shown for word, shown in whole.items() if word not in bases]
-    return "{" + ",".join(dict.fromkeys(kept)) + "}"
+    return dict.fromkeys(kept)
 
 
 def count_or_auto(text: str) -> int | str:
@@ -142,10 +149,17 @@ def costs_named(name: str) -> CallCosts:
 
 
 def _with_vendor(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with a mode that names a vendor's quantizer as such."""
+    """Return the fields with a mode that names a vendor's quantizer as such.
+
+    That of XNNPACK is the built-in one, as ``xnnpack`` or ``xnnpack:MODE``.
+    """
     text: str = values["mode"]
+    name, _, mode = text.partition(":")
+    if name == _XNNPACK and (mode or QUANTIZING_MODES[0]) in QUANTIZING_MODES:
+        return {**values, "mode": mode or QUANTIZING_MODES[0]}
     if quantizer_vendor(text) is None:
-        there = ", ".join((*OVERRIDES, *quantizer_names()))
+        own = [f"{_XNNPACK}:{one}" for one in QUANTIZING_MODES]
+        there = ", ".join(_grouped((*OVERRIDES, *own, *quantizer_names())))
         raise CommandError(f"--quantize {text}: expected one of {there}", USAGE)
     if values["quantizer"]:
         raise CommandError("--quantizer replaces --quantize and modules", USAGE)

@@ -80,6 +80,7 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
             ["--quantize", "static", "--quantize-op", "aten.mm"],
             "'aten.mm': expected NAME=MODE, found no '='; available: static",
         ),
+        (["--quantize", "xnnpack:often"], "--quantize xnnpack:often: expected one of static"),
         (["--timeout", "soon"], "expected seconds"),
         (["--memory-planner", "best"], "unknown memory planner 'best'; available: naive"),
         (["--partitioner", "nobody"], "unknown partitioner 'nobody'"),
@@ -99,6 +100,16 @@ def test_compile_with_wrong_options_is_wrong_usage(
     assert words in answer.err
     assert answer.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "mode"), [("xnnpack", "static"), ("xnnpack:dynamic", "dynamic"), ("static", "static")]
+)
+def test_quantizer_of_xnnpack_is_the_built_in_one(words: str, mode: str, tmp_path: Path) -> None:
+    answer = compile_("good", tmp_path / "out", "--partitioner", "xnnpack", "--quantize", words)
+    assert answer.code == 0, answer.err
+    recipe = json.loads((tmp_path / "out/recipe.json").read_text())
+    assert recipe["job"]["quantising"]["mode"] == mode
 
 
 def test_compile_with_wrong_sources_is_said_before_anything_starts(tmp_path: Path) -> None:
