@@ -77,6 +77,8 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     owners: list[int | None] = [None] * len(nodes)
     for handle, places in _by_handle(nodes).items():
         requested = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
+        if not requested:
+            continue
         before, behind = left.get(handle, (Counter(), Counter()))
         chosen = choose(nodes, places, before, len(requested), behind)
         for place, call in zip(chosen, requested, strict=False):
@@ -184,6 +186,8 @@ def _operators_left(
 ) -> dict[int, tuple[Counter[str], Counter[str]]]:
     """Return handle -> the operators of its kernel calls: the first, and those behind delegates.
 
+    Handles that no delegate call has are left out.
+
     Args:
         program: that was compiled
         method: name
@@ -191,15 +195,15 @@ def _operators_left(
         last: handle -> the last delegate call that has it
     """
     found: dict[int, tuple[Counter[str], Counter[str]]] = {}
-    if program is None:
+    if program is None or not last:
         return found
     plan = program.plan(method)
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
         if isinstance(args, m.KernelCall):
-            for handle in handles.get(step, ()):
+            for handle in filter(last.__contains__, handles.get(step, ())):
                 both = found.setdefault(handle, (Counter(), Counter()))
-                counts = both[step > last.get(handle, step)]
+                counts = both[step > last[handle]]
                 counts[base_operator(operator_name(plan, args))] += 1
     return found
 
