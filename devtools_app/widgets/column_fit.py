@@ -26,7 +26,8 @@ class ColumnWidth:
         most: width that shows every cell completely
         is_number: whether its cells are numbers, which stay beside their neighbours
         is_empty: whether no cell has a value; where others are cut, it is hidden
-        is_bar: whether its cells are whole at the minimum, and only their bars grow
+        short: width that shows as much where others are cut, 0 for none: bars, operators whose
+            library and overload are left out
         roomy: minimum useful width where that is a smaller part of the view, 0 for none
 
     Units: pixels
@@ -37,7 +38,7 @@ class ColumnWidth:
     most: int
     is_number: bool = False
     is_empty: bool = False
-    is_bar: bool = False
+    short: int = 0
     roomy: int = 0
 
     def within(self, room: int) -> ColumnWidth:
@@ -47,8 +48,14 @@ class ColumnWidth:
 
     def scaled(self, scale: float) -> ColumnWidth:
         """Return the limits for text of another size."""
-        least, usual, most = (round(one * scale) for one in (self.least, self.usual, self.most))
-        return replace(self, least=least, usual=usual, most=most)
+        widths = (self.least, self.usual, self.most, self.short)
+        least, usual, most, short = (round(one * scale) for one in widths)
+        return replace(self, least=least, usual=usual, most=most, short=short)
+
+    @property
+    def shortest(self) -> int:
+        """The width above which it does not grow before others are whole."""
+        return min(self.short or self.usual, self.usual)
 
 
 def has_no_value(table: Table, index: int) -> bool:
@@ -60,24 +67,21 @@ def has_no_value(table: Table, index: int) -> bool:
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
     """Return widths that fill the available width as far as possible.
 
-    Bars shrink before anything else does. Then the widest columns shrink first and the narrowest
-    grow first, so that a short name is whole beside a long sentence. If even the minimum widths
-    exceed it, the first columns fill the width and the others need scrolling.
+    Bars shrink, and operators lose their library, before anything else does. Then the widest
+    columns shrink first and the narrowest grow first, so that a short name is whole beside a long
+    sentence. If even the minimum widths exceed it, the first columns fill the width and the
+    others need scrolling.
     """
     seen = _that_fit(columns, room)
     if seen < len(columns):
         rest = [column.usual for column in columns[seen:]]
         return [*fitted(columns[:seen], room), *rest]
-    over = sum(column.usual for column in columns) - room
-    bars = sum(column.usual - column.least for column in columns if column.is_bar)
-    if 0 < over <= bars:
-        return _levelled(
-            [(one.least if one.is_bar else one.usual, one.usual) for one in columns], room
-        )
-    if over > 0:
-        return _levelled(
-            [(one.least, one.least if one.is_bar else one.usual) for one in columns], room
-        )
+    if sum(column.usual for column in columns) > room:
+        enough = sum(column.shortest for column in columns) <= room
+        limits = [
+            (one.shortest, one.usual) if enough else (one.least, one.shortest) for one in columns
+        ]
+        return _levelled(limits, room)
     return _levelled([(column.usual, max(column.usual, column.most)) for column in columns], room)
 
 

@@ -44,15 +44,17 @@ _INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a nod
 _PAYLOAD = re.compile(r"(?:.* )?delegate (?P<number>\d+) \([^()]*\): (?P<name>.+)")
 _NODE_PREFIX = re.compile(r"(?:aten|dim_order_ops|quantized_decomposed)__?(?=\w)")
 _LEAST_LETTERS = 5  # of a name behind the number of its layer
+_LEAST_HEAD = 3  # letters of the beginning of a path, by which modules of one layout differ
 _EVERYWHERE = ("weight", "bias")  # the last part of the names of most weights
 
 
 def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return a name within a width.
 
-    An operator keeps its name, a dotted path its last parts, a numbered name its number, what is
-    in a module its module, a file its beginning and suffix, or its name behind a folder, other
-    names beginning and end. What is in parentheses, and the dialect of a node, goes first.
+    An operator keeps its name, a dotted path its last parts and what fits of its beginning, a
+    numbered name its number, what is in a module its module, a file its beginning and suffix, or
+    its name behind a folder, other names beginning and end. What is in parentheses, and the
+    dialect of a node, goes first.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
@@ -94,6 +96,13 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
     return metrics.elidedText(text, mode, int(room))
 
 
+def without_library(text: str) -> str:
+    """Return an operator without its library and overload, other texts as they are."""
+    name = text.lstrip(" ")
+    found = _OPERATOR.fullmatch(name) or _BARE_OPERATOR.fullmatch(name)
+    return text[: len(text) - len(name)] + _bare(name, found) if found else text
+
+
 def _with_tail(text: str, tail: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return as much of the beginning as fits before a tail, empty if not even that does."""
     head, left = text[: -len(tail)], room - metrics.horizontalAdvance(_DOTS + tail)
@@ -113,24 +122,29 @@ def _operator(
     """Return an operator without its overload, then without its library, then cut at its end."""
     name = found["name"]
     overload = "" if text.endswith(name) else _DOTS
-    shortened = f"{name}{overload}" if overload else f"{_DOTS}{name}"
-    for shown in (f"{text[: found.end('name')]}{overload}", shortened):
+    for shown in (f"{text[: found.end('name')]}{overload}", _bare(text, found)):
         if metrics.horizontalAdvance(shown) <= room:
             return shown
     return metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(room))
 
 
+def _bare(text: str, found: re.Match[str]) -> str:
+    name = found["name"]
+    return f"{_DOTS}{name}" if text.endswith(name) else f"{name}{_DOTS}"
+
+
 def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return as many of the last parts of a path as fit, at least some of the last one.
 
-    The number of the layer stays, by which equal layers differ: ``…3.…kv_cache.keys``.
+    The number of the layer stays, by which equal layers differ, and what fits of the beginning,
+    by which equal layers of two modules do: ``dec…3.…kv_cache.keys``.
     """
     parts = text.split(".")
     common = parts[-1] in _EVERYWHERE
     cuts = range(1, len(parts) - common)
     for shown in (_cut_behind_number(parts, first) for first in cuts):
         if shown and metrics.horizontalAdvance(shown) <= room:
-            return shown
+            return _with_head(text, shown, metrics, room)
     first = len(parts) - 1 - common
     name, before = ".".join(parts[first:]), _number_before(parts, first)
     left = room - metrics.horizontalAdvance(before)
@@ -138,8 +152,22 @@ def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -
         return before + _cut_name(name, metrics, left, common=common)
     for shown in (f"{_DOTS}{'.'.join(parts[first:])}" for first in cuts):
         if metrics.horizontalAdvance(shown) <= room:
-            return shown
+            return _with_head(text, shown, metrics, room)
     return _cut_name(name, metrics, room, common=common)
+
+
+def _with_head(text: str, shown: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
+    """Return last parts of a path behind as much of its beginning as fits."""
+    first, _, tail = shown[len(_DOTS) :].partition(_DOTS)
+    start = text.rfind(f".{first}", 0, len(text) - len(tail)) + 1
+    whole = text[:start] + shown[len(_DOTS) :]
+    if whole != text and metrics.horizontalAdvance(whole) <= room:
+        return whole
+    left = room - metrics.horizontalAdvance(shown)
+    letters = min(start - 2, int(left / metrics.averageCharWidth()))
+    while letters >= _LEAST_HEAD and metrics.horizontalAdvance(text[:letters] + shown) > room:
+        letters -= 1
+    return text[:letters] + shown if letters >= _LEAST_HEAD else shown
 
 
 def _cut_name(

@@ -22,6 +22,7 @@ from devtools_app.qtmodels.cells import NUMBERS
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth, has_no_value
+from devtools_app.widgets.elision import without_library
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.table import Column, ColumnKind, Table
@@ -278,7 +279,7 @@ class TableView(ItemPanel):
         if column.kind is ColumnKind.SHARE:
             usual = most = max(heading, letter * column.width)
             least = min(usual, max(round(_LEAST_SHARE * scale), heading))
-            return ColumnWidth(least, usual, most, is_bar=True, is_empty=self._is_blank(index))
+            return ColumnWidth(least, usual, most, short=least, is_empty=self._is_blank(index))
         empty = self._is_blank(index)
         if column.kind is ColumnKind.NUMBER:
             return ColumnWidth(usual, usual, usual, is_number=True, is_empty=empty)
@@ -298,7 +299,9 @@ class TableView(ItemPanel):
                 break
         roomy = min(usual, round(_NAME * scale)) if self._is_name(index) else 0
         least = min(usual, max(least, heading))
-        return ColumnWidth(least, usual, most, is_empty=empty, roomy=roomy)
+        # at the same room the names behind operators are whole
+        short = max(least, self._longest(column, map(without_library, texts)) + _PAD)
+        return ColumnWidth(least, usual, most, is_empty=empty, short=short, roomy=roomy)
 
     def _selected(self) -> None:
         index = self._grid.currentIndex()

@@ -178,7 +178,7 @@ class TreeView(ItemPanel):
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
             least = min(usual, max(round(_LEAST_SHARE * scale), heading))
-            return ColumnWidth(least, usual, usual, is_bar=True, is_empty=empty)
+            return ColumnWidth(least, usual, usual, short=least, is_empty=empty)
         usual = min(round(_MOST_TEXT * scale), max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
             is_number = column.kind is ColumnKind.NUMBER

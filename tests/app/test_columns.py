@@ -32,7 +32,7 @@ CUT = 0.6  # of the width of a name
     ("name", "kept"),
     [
         ("aten_convolution_default_12", "_12"),
-        ("encoder.0.blocks.attention.linear", "…0.…linear"),
+        ("encoder.0.blocks.attention.linear", "encoder.0.…linear"),
         ("layers.11.attention.kv_cache.keys", "…11.…kv_cache.keys"),
         ("model.layers.7.self_attn.q_proj.weight", "…7.…q_proj.weight"),
         ("aten.native_layer_norm.default", "native_layer_norm…"),
@@ -111,6 +111,19 @@ def test_equal_layers_differ_where_their_number_has_room(theme: Theme, name, lea
     names = [name.format(number) for number in (1, 2, 11)]
     for room in range(metrics.horizontalAdvance(least), metrics.horizontalAdvance(names[-1])):
         assert len({elided(one, metrics, room) for one in names}) == len(names)
+
+
+def test_equal_layers_of_two_modules_differ_where_a_beginning_has_room(theme: Theme) -> None:
+    metrics = QFontMetrics(theme.mono())
+    last = "0.query_projection.weight"
+    names = [f"{kind}_attention_layers.{last}" for kind in ("cross", "self")]
+    for room in range(
+        metrics.horizontalAdvance(f"cros…{last}"), metrics.horizontalAdvance(names[1])
+    ):
+        shown = [elided(one, metrics, room) for one in names]
+        assert shown[0].startswith("cro")
+        assert shown[1].startswith("self")
+        assert all(one.endswith(last) and metrics.horizontalAdvance(one) <= room for one in shown)
 
 
 def shown_table(qtbot, theme: Theme, width: int) -> tuple[TableView, QTableView]:
@@ -277,11 +290,28 @@ def test_a_long_sentence_gives_way_before_a_short_name() -> None:
 
 
 def test_bars_give_way_before_names_and_no_further_than_their_figures() -> None:
-    name, bar = ColumnWidth(140, 300, 300), ColumnWidth(92, 160, 160, is_bar=True)
+    name, bar = ColumnWidth(140, 300, 300), ColumnWidth(92, 160, 160, short=92)
     assert fitted((name, bar), 460) == [300, 160]
     assert fitted((name, bar), 400) == [300, 100]
     assert fitted((name, bar), 300) == [208, 92]
     assert fitted((name, bar), 600) == [300, 160]
+
+
+def test_operators_lose_their_library_before_nodes_are_cut(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "outputs")
+    qtbot.addWidget(table)
+    nodes = [f"dequantize_per_channel_default_{number}" for number in range(20)]
+    called = "  quantized_decomposed.dequantize_per_channel"
+    columns = (text_column("operator", [called] * 20), text_column("node", nodes, mono=True))
+    table.show_table(Table(columns, 20))
+    table.show()
+    table.resize(460, 300)
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    short = QFontMetrics(theme.sans()).horizontalAdvance("  …dequantize_per_channel")
+    node = QFontMetrics(theme.mono()).horizontalAdvance(nodes[-1])
+    assert grid.columnWidth(0) >= short + 12
+    assert grid.columnWidth(1) >= node + 12
 
 
 @pytest.mark.parametrize("kind", [TableView, TreeView])

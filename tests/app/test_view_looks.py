@@ -47,7 +47,7 @@ from tests.app.tables import operators
 WIDTHS = st.lists(
     st.builds(
         lambda least, more, rest, bar: ColumnWidth(
-            least, least + more, least + more + (0 if bar else rest), is_bar=bar
+            least, least + more, least + more + (0 if bar else rest), short=least if bar else 0
         ),
         st.integers(20, 200),
         st.integers(0, 200),
