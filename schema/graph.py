@@ -6,7 +6,7 @@ become this, so that every view, count and search is written once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -210,3 +210,13 @@ def inner_name(node: str, number: int) -> str:
 
 
 _NO_GRAPHS: Mapping[str, Graph] = MappingProxyType({})
+
+
+def common_module(paths: Iterable[str]) -> str:
+    """Return the innermost module that holds all of these, empty for the whole model."""
+    found: list[str] = []
+    for parts in zip(*(path.split(".") for path in paths), strict=False):
+        if len(set(parts)) > 1:
+            break
+        found.append(parts[0])
+    return ".".join(found)

@@ -10,6 +10,7 @@ from inspector.compare.event_times import EventTime, MethodTimes
 from inspector.compare.model import TimeRow
 from inspector.graph.model_graph import ModelGraph
 from inspector.profile.operator_columns import TRACING
+from schema.graph import common_module
 
 Times = Sequence[MethodTimes | None]
 Graphs = Sequence[ModelGraph | None]
@@ -45,20 +46,11 @@ def module_rows(method: str, times: Times, graphs: Graphs) -> tuple[TimeRow, ...
         graph = graphs[number]
         if graph is None or not event.nodes:
             return ("no module known",)
-        parts = _common([graph.nodes[node].node.module_path.split(".") for node in event.nodes])
+        parts = common_module(graph.nodes[node].node.module_path for node in event.nodes).split(".")
         found = [".".join(parts[: at + 1]) for at in range(len(parts)) if parts[at]]
         return found or ("no module known",)
 
     return tuple(sorted(_grouped(method, times, paths, [None] * len(times)), key=_weight))
-
-
-def _common(paths: Sequence[Sequence[str]]) -> list[str]:
-    found: list[str] = []
-    for parts in zip(*paths, strict=False):
-        if len(set(parts)) > 1:
-            break
-        found.append(parts[0])
-    return found
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from inspector.trace.event_kinds import (
 from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import short_backend
-from schema.graph import GraphNode
+from schema.graph import GraphNode, common_module
 from schema.program import instructions
 from schema.program import model as m
 
@@ -172,7 +172,11 @@ class _Maker:
         self.found = link_codes(session, block)
         self.ran = joined.method
         nodes = [_node(joined, link) for link in self.found.links]
-        self.modules = tuple("" if node is None else node.module_path for node in nodes)
+        calls = set(self.found.codes[~inside_delegates(block)].tolist())
+        self.modules = tuple(
+            _call_module(joined, link) if number in calls else _module(node)
+            for number, (link, node) in enumerate(zip(self.found.links, nodes, strict=True))
+        )
         self.sources = tuple(map(_source, nodes))
 
     def _ns(self, events: Ints) -> Floats:
@@ -392,6 +396,19 @@ def _node(links: BlockLinks, link: Link) -> GraphNode | None:
             if node.name in names:
                 return node
     return None
+
+
+def _module(node: GraphNode | None) -> str:
+    return "" if node is None else node.module_path
+
+
+def _call_module(links: BlockLinks, link: Link) -> str:
+    """Return the module of a call: of a delegate the one that holds all of its nodes."""
+    if link.delegate is None or len(link.nodes) < 2:
+        return _module(_node(links, link))
+    nodes = set(link.nodes)
+    found = (one for handle in link.handles for one in links.nodes.get(handle, ()))
+    return common_module(one.module_path for one in found if one.name in nodes)
 
 
 def _source(node: GraphNode | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import commonpath
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ class _Block:
         samples = self.ns(event) if self.is_time and is_time(self.source, backend) else None
         return OperatorRow(
             label,
-            self.module(link),
+            self.module(link, whole=kind in ("operator", "rest")),
             delegate_label(link),
             self.label,
             link,
@@ -175,9 +176,13 @@ class _Block:
         whole = all(bool((one % step == 0).all()) for one in inner) if step > tick else False
         return step if whole else tick
 
-    def module(self, link: Link) -> str:
+    def module(self, link: Link, *, whole: bool) -> str:
+        found = [node for handle in link.handles for node in self.links.nodes.get(handle, ())]
+        if whole and link.delegate is not None and len(link.nodes) > 1:
+            inside = [one for one in found if one.name in link.nodes]
+            paths = [one.module_path.replace(".", "/") for one in inside]
+            return commonpath(paths).replace("/", ".")
         names = (link.node,) if link.node else link.nodes[-1:]
-        found = (node for handle in link.handles for node in self.links.nodes.get(handle, ()))
         return next((node.module_path for node in found if node.name in names), "")
 
 

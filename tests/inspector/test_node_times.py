@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,17 @@ def test_times_of_nodes_make_no_row_of_an_operator(monkeypatch: pytest.MonkeyPat
     assert graph is not None
     monkeypatch.setattr(rows_module, "_row", None)
     assert np.isfinite(node_times(session, "forward", graph).node_ns).any()
+
+
+def test_overhead_of_a_call_belongs_to_no_single_module_of_its_nodes() -> None:
+    sample = Path(__file__).parents[2] / "devtools_app/sample_data/keyword_net"
+    names = ("model.pte", "model.etrecord", "run.etdp")
+    session = load_session([sample / name for name in names])
+    graph = model_graph(session, "forward")
+    assert graph is not None
+    modules = {node.node.name: node.node.module_path for node in graph.nodes}
+    rests = [row for row in operator_rows(session, "forward") if row.kind == "rest"]
+    assert any(row.module for row in rests)
+    for row in rests:
+        inside = [modules[name] for name in row.link.nodes]
+        assert all(f"{path}.".startswith(f"{row.module}.") for path in inside) or not row.module
