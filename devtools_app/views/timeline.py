@@ -36,7 +36,7 @@ from inspector.files.session import Session
 from inspector.profile.time_range import TimeRange
 from inspector.tables.selection import Selection, SelectionKind
 
-_CANVAS, _PANEL = 62, 38  # percent of the height with a range
+_CANVAS, _PANEL = 50, 50  # percent of the height with a range
 _NO_TRACE = Need(
     "No run to show",
     "Times come from an ETDump: run the program with an event tracer and open the .etdp file"

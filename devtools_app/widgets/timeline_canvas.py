@@ -291,10 +291,16 @@ class TimelineCanvas(TimelineView):
         return other if away <= _GRIP else None
 
     def _snapped(self, at: QPointF) -> float:
-        """Return the time at a point, or that of the border of an event beside it."""
+        """Return the time at a point, or that of the border of an event beside it.
+
+        The room around all events is no time of the run: a range ends with them.
+        """
         index, time = self._index, self.time_at(at.x())
         lane = self.lane_at(at)
-        if index is None or lane == NOTHING:
+        if index is None:
+            return time
+        time = min(max(time, index.start), index.end)
+        if lane == NOTHING:
             return time
         return index.border(lane, time, _SNAP / self._camera.sx)
 

@@ -169,10 +169,6 @@ def range_summary(sums: RangeSums, time_unit: str = "auto") -> str:
     if sums.all_runs > 1:
         others = f" of {sums.all_runs:,}" if sums.runs < sums.all_runs else ""
         parts.append(f"sums over {sums.runs:,}{others} runs")
-    calls = plural(sums.calls, "call")
-    if sums.cut:
-        calls += f", {sums.cut:,} cut by the borders: only what lies inside counts"
-    parts.append(calls)
     named = {
         "delegates": sums.delegates,
         "operators": sums.operators,
@@ -184,4 +180,7 @@ def range_summary(sums: RangeSums, time_unit: str = "auto") -> str:
         if value > 0:
             share = f" ({format_share(value / sums.method)})" if shares else ""
             parts.append(f"{name} {time(value)}{share}")
-    return " · ".join(parts)
+    calls = plural(sums.calls, "call")  # behind the sums, which a narrow window then shows
+    if sums.cut:
+        calls += f", {sums.cut:,} cut by the borders: only what lies inside counts"
+    return " · ".join([*parts, calls])

@@ -18,6 +18,7 @@ from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_places import LABELS, RULER
 from inspector.tables.selection import SelectionKind
+from inspector.units import format_time
 from tests.app.timeline_traces import delegated_run, traced
 from tests.app.view_bench import Bench
 
@@ -79,6 +80,19 @@ def test_a_dragged_range_lists_its_operators_with_their_sums(bench: Bench, qtbot
     pane.range.table.show_current(key)
     pane.range.table.row_chosen.emit(names.index("gemm"))
     assert bench.store.state.selection.kind is SelectionKind.EVENT
+
+
+def test_a_range_ends_with_the_events_and_says_its_sums_first(bench: Bench, qtbot: QtBot) -> None:
+    pane = pane_of(bench)
+    canvas = pane.canvas
+    drag(qtbot, canvas, point(canvas, 12), QPoint(canvas.width() - 1, point(canvas, 12).y()))
+    settle(bench, qtbot)
+    assert canvas.marks.span == (10.0, float(canvas.data.end.max()))
+    length = format_time(canvas.marks.span[1] - 10.0)
+    first, sums, *_ = pane.range.summary.text().split(" · ")
+    assert first.startswith(f"{length}, from")
+    assert sums.startswith("delegates")
+    assert pane.range.height() >= canvas.height()
 
 
 def test_escape_closes_the_range_before_the_selection(bench: Bench, qtbot: QtBot) -> None:
