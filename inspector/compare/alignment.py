@@ -100,8 +100,14 @@ class GraphAlignment:
 
     @cached_property
     def changed(self) -> tuple[NodeChange, ...]:
-        """Return the pairs whose operator, types or arguments differ."""
-        found = (_changed(self.old.nodes[p.old], self.new.nodes[p.new], p) for p in self.pairs)
+        """Return the pairs whose operator, types or arguments differ.
+
+        A program beside a record names its operators by kernels and kinds of payload nodes, whose
+        arguments are other ones: what is computed, and the sizes of the result, are compared.
+        """
+        lowered = (self.old.source == _PROGRAM) != (self.new.source == _PROGRAM)
+        differs = _lowered_otherwise if lowered else _changed
+        found = (differs(self.old.nodes[p.old], self.new.nodes[p.new], p) for p in self.pairs)
         return tuple(change for change in found if change is not None)
 
     @cached_property
@@ -218,6 +224,20 @@ def _changed(old: ModelNode, new: ModelNode, pair: NodePair) -> NodeChange | Non
     if here.literals != there.literals:
         return NodeChange(pair, "arguments", ", ".join(here.literals), ", ".join(there.literals))
     return None
+
+
+def _lowered_otherwise(old: ModelNode, new: ModelNode, pair: NodePair) -> NodeChange | None:
+    here, there = _facts(old, payload=True), _facts(new, payload=True)
+    if here.operation != there.operation:
+        return NodeChange(pair, "operator", here.target, there.target)
+    if _above_one(here.sizes) != _above_one(there.sizes):
+        return NodeChange(pair, "types", _types(old), _types(new))
+    return None
+
+
+def _above_one(sizes: tuple[str, ...]) -> list[str]:
+    """Return the sizes that tell: a backend adds dimensions of one to fit its kernels."""
+    return [size for size in sizes if size != "1"]
 
 
 def _types(node: ModelNode) -> str:

@@ -37,6 +37,14 @@ def test_a_graph_beside_itself_differs_nowhere() -> None:
     assert not [one for one in found.new.values() if one.what is not None]
 
 
+@pytest.mark.parametrize("folder", [PORTABLE, XNNPACK])
+def test_a_graph_beside_its_own_instructions_has_no_other_operator(folder: str) -> None:
+    session = opened(folder)
+    found = pair_of(session, session, (COMPILED, "instructions"))
+    assert found.alignment.pairs
+    assert not [one.words for one in found.new.values() if one.what is Difference.CHANGED]
+
+
 def test_a_delegated_program_beside_a_portable_one_runs_elsewhere() -> None:
     found = pair_of(opened(PORTABLE), opened(XNNPACK))
     kinds = {one.what for one in found.new.values()}
