@@ -38,7 +38,9 @@ _OPERATOR = re.compile(
 # the same in tables that leave out the library: told from a module by its overload
 _BARE_OPERATOR = re.compile(r"(?P<name>\w+)\.(?:\w+_out|Tensor\w*|Scalar\w*|vec|values|dims?|int)")
 # what is added in parentheses; what every name of a node of this dialect begins with
-_ASIDE = re.compile(r"(?P<name>.+\S) \([^()]*\)(?: ▸)?")
+_ASIDE = re.compile(r"(?P<name>.+\S) \((?P<aside>[^()]*)\)")
+_CLOSED = " ▸"  # of boxes of the graph that hold others
+_UNNAMED = "cluster"  # boxes that are told apart by what is in parentheses
 _INSIDE = re.compile(r"delegate \d+ (?P<name>\w+_\d+ \w+)")  # a weight of a node in a delegate
 # a part of a payload: its delegate and it, without the method and the name of the backend
 _PAYLOAD = re.compile(r"(?:.* )?delegate (?P<number>\d+) \([^()]*\): (?P<name>.+)")
@@ -58,15 +60,12 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
+    if text.endswith(_CLOSED):
+        return elided(text.removesuffix(_CLOSED), metrics, room)
     if aside := _ASIDE.fullmatch(text):
-        shown = f"{aside['name']}{_DOTS}"
-        fits = metrics.horizontalAdvance(shown) <= room
-        return shown if fits else elided(aside["name"], metrics, room)
+        return _without_aside(aside["name"], aside["aside"], metrics, room)
     if payload := _PAYLOAD.fullmatch(text):
-        shown = f"{_DOTS}{payload['number']}: {payload['name']}"
-        fits = metrics.horizontalAdvance(shown) <= room
-        cut = min(room, metrics.horizontalAdvance(payload["name"]) - 1)
-        return shown if fits else elided(payload["name"], metrics, cut)
+        return _payload_part(payload["number"], payload["name"], metrics, room)
     if inside := _INSIDE.fullmatch(text):
         name = inside["name"]
         cut = min(room, metrics.horizontalAdvance(name) - 1)  # whole, it would look like all
@@ -94,6 +93,25 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
     end = " " in text or text.endswith("_default")  # the name of a node by its overload
     mode = Qt.TextElideMode.ElideRight if end else Qt.TextElideMode.ElideMiddle
     return metrics.elidedText(text, mode, int(room))
+
+
+def _without_aside(
+    name: str, aside: str, metrics: QFontMetrics | QFontMetricsF, room: float
+) -> str:
+    """Return a name without what is in parentheses behind it, or that alone if it is the name."""
+    if name == _UNNAMED:
+        return elided(f"{_DOTS}{aside}", metrics, room)
+    shown = f"{name}{_DOTS}"
+    return shown if metrics.horizontalAdvance(shown) <= room else elided(name, metrics, room)
+
+
+def _payload_part(
+    number: str, name: str, metrics: QFontMetrics | QFontMetricsF, room: float
+) -> str:
+    shown = f"{_DOTS}{number}: {name}"
+    if metrics.horizontalAdvance(shown) <= room:
+        return shown
+    return elided(name, metrics, min(room, metrics.horizontalAdvance(name) - 1))
 
 
 def without_library(text: str) -> str:

@@ -56,6 +56,8 @@ CUT = 0.6  # of the width of a name
         ("delegate 0 Conv2d_2 filter in stem.0", " in stem.0"),
         ("delegate 0 Conv2d_10 filter", "Conv2d_10 fil"),
         ("XNNPACK 12", " 12"),
+        ("bottleneck_blocks.0 ▸", "bottleneck…0"),
+        ("cluster (layer_norm) ▸", "…layer_norm"),
         ("keyword_spotter_int8.etrecord", "keywo"),
         ("keyword_spotter_int8.etrecord", "….etrecord"),
         ("keyword_spotter/model.pte", "…/model.pte"),
