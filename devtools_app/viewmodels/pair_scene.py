@@ -112,7 +112,10 @@ def union_scene(pair: GraphPair) -> PairScene:
         while name in taken:
             name += " "
         taken.add(name)
-        nodes.append(replace(node, id=number, name=name, regions=_modules(node), delegate=None))
+        modules = _modules(node)
+        if not modules and one is not None:
+            modules = _modules(old.nodes[one])  # instructions beside a record have none
+        nodes.append(replace(node, id=number, name=name, regions=modules, delegate=None))
     ends: dict[tuple[int, int, str], ModelEdge] = {}
     for graph, numbers in ((new, union_of_new), (old, union_of_old)):
         seen = {(source, target) for source, target, _ in ends}

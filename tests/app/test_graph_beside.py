@@ -45,6 +45,14 @@ def test_a_graph_beside_its_own_instructions_has_no_other_operator(folder: str) 
     assert not [one.words for one in found.new.values() if one.what is Difference.CHANGED]
 
 
+def test_instructions_beside_their_graph_are_in_its_modules() -> None:
+    session = opened(PORTABLE)
+    found = pair_of(session, session, (COMPILED, "instructions"))
+    alone = union_scene(pair_of(session, session)).scene.scene.tree
+    assert len(alone.paths)
+    assert union_scene(found).scene.scene.tree.paths == alone.paths
+
+
 def test_a_delegated_program_beside_a_portable_one_runs_elsewhere() -> None:
     found = pair_of(opened(PORTABLE), opened(XNNPACK))
     kinds = {one.what for one in found.new.values()}
