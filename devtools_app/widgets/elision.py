@@ -62,6 +62,11 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
         return text
     if text.endswith(_CLOSED):
         return elided(text.removesuffix(_CLOSED), metrics, room)
+    return _cut(text, metrics, room)
+
+
+def _cut(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
+    """Return what is left of a name that does not fit."""
     if aside := _ASIDE.fullmatch(text):
         return _without_aside(aside["name"], aside["aside"], metrics, room)
     if payload := _PAYLOAD.fullmatch(text):
