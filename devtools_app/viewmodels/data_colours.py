@@ -9,7 +9,7 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatc
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.files.node_data import NodeData
 from inspector.files.session import Session
-from inspector.graph.node_values import NodeValues, node_values
+from inspector.graph.node_values import NodeValues, node_values, values_of_part
 from inspector.units import plain_text
 from schema.objects.plural import plural
 
@@ -46,7 +46,7 @@ def data_overlay(
         data: the values
         legend: entries that go last
     """
-    found = node_values(graph.graph, data)
+    found = _values(graph, data)
     heading = LegendEntry(f"Fill: {data.title}", Swatch.HEADING)
     if not found.keys:
         nothing = LegendEntry("no value is of a node here", Swatch.NOTE)
@@ -65,6 +65,12 @@ def data_overlay(
     return GraphOverlay(data.title, places, diverging=signed, legend=lines)
 
 
+def _values(graph: GraphScene, data: NodeData) -> NodeValues:
+    if graph.whole is None:
+        return node_values(graph.graph, data)
+    return values_of_part(graph.graph, graph.whole, data)
+
+
 def _rest(found: NodeValues) -> tuple[LegendEntry, ...]:
     lines: list[LegendEntry] = []
     if found.missing:
@@ -77,7 +83,7 @@ def _rest(found: NodeValues) -> tuple[LegendEntry, ...]:
 
 def data_lines(graph: GraphScene, data: NodeData) -> dict[int, str]:
     """Return the second line of each node with a value."""
-    found = node_values(graph.graph, data)
+    found = _values(graph, data)
     return {node: f"{found.values[node]:.6g}" for node in found.keys}
 
 
@@ -86,7 +92,7 @@ def unmatched(session: Session | None, overlay: str, graph: GraphScene) -> str:
     data = chosen_data(session, overlay)
     if data is None:
         return ""
-    found = node_values(graph.graph, data)
+    found = _values(graph, data)
     if not found.unmatched:
         return ""
     names = ", ".join(found.unmatched[:_NAMED])

@@ -68,6 +68,7 @@ class GraphScene:
         times: measured times of the nodes
         nbytes: bytes each node writes and the weights it reads, NaN when unknown
         clusters: its clusters
+        whole: the graph that it is a part of, None if it is whole
 
     Shapes: nbytes float64[nodes]
     """
@@ -77,6 +78,7 @@ class GraphScene:
     times: NodeTimes
     nbytes: NDArray[np.float64]
     clusters: Clusters
+    whole: ModelGraph | None = None
 
 
 @identity_cache
@@ -141,7 +143,8 @@ def part_of_scene(
     """Return the scene of some nodes of a graph alone, by their ascending numbers."""
     graph = subgraph(whole.graph, nodes)
     tags = _tags(session, method, graph)
-    return scene_of(graph, node_times(session, method, graph), tags, flat=flat)
+    part = scene_of(graph, node_times(session, method, graph), tags, flat=flat)
+    return replace(part, whole=whole.graph)
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -57,6 +57,18 @@ def node_values(graph: ModelGraph, data: NodeData) -> NodeValues:
     return NodeValues(values, keys, tuple(unmatched))
 
 
+@identity_cache
+def values_of_part(part: ModelGraph, whole: ModelGraph, data: NodeData) -> NodeValues:
+    """Return the values of a set at some nodes of a graph, which are numbered anew.
+
+    Positions and names are those of the whole graph: what is not drawn is not unknown.
+    """
+    found = node_values(whole, data)
+    old = [whole.by_name[node.name] for node in part.nodes]
+    keys = {new: found.keys[node] for new, node in enumerate(old) if node in found.keys}
+    return NodeValues(found.values[old], keys, found.unmatched)
+
+
 def _names(graph: ModelGraph) -> dict[str, int]:
     """Return the node of each name; a name of several nodes is of none of them."""
     found = {node.name: node.id for node in graph.nodes}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -71,6 +71,34 @@ def test_values_colour_their_nodes_and_the_legend_counts_the_rest(
     placed = pane.canvas.placed
     assert placed is not None
     assert placed.scene.sublabels[2] == "6"
+
+
+def test_a_part_has_the_colours_and_the_unknown_names_of_the_whole_graph(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    known = names()
+    numbered = {str(at): {"value": float(at)} for at in range(len(known))}
+    path = tmp_path / "energy.json"
+    path.write_text(json.dumps({"main": {"results": numbered | {"gone": {"value": 1.0}}}}))
+    bench, pane = shown(qtbot, load_session([MODEL, path]))
+    pane.boxes.open_all()
+    bench.settle()
+    item = len(known) - 2
+    pane.canvas.show_item(item)
+    assert pane.canvas.placed is not None
+    x, y, w, h = pane.canvas.placed.boxes[item].tolist()
+    centre = QPointF(*pane.canvas.camera.to_screen(x + w / 2, y + h / 2)).toPoint()
+    qtbot.mouseClick(pane.canvas, Qt.MouseButton.LeftButton, pos=centre)
+    pane.canvas.setFocus()
+    qtbot.keyClick(pane.canvas, Qt.Key.Key_Z)
+    bench.settle()
+    overlay = pane.canvas.overlay
+    assert overlay.values is not None
+    drawn = pane.canvas.placed.scene.names
+    at = [known.index(name) for name in drawn]
+    assert 1 < len(drawn) < len(known)
+    assert overlay.values * (max(at) - min(at)) + min(at) == pytest.approx(at)
+    assert "1 name of no node here" in [line.label for line in overlay.legend]
 
 
 def test_signed_values_have_a_scale_around_zero(qtbot: QtBot, tmp_path: Path) -> None:
