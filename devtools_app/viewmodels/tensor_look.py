@@ -118,8 +118,9 @@ def tensor_report(
 def _words(source: TensorSource, found: TensorSummary) -> str:
     text = f"{source.dtype} {list(source.sizes)}"
     facts = found.facts
-    if facts is not None and facts["min"] is not None and facts["max"] is not None:
-        text += f" · {plain_text(facts['min'])} to {plain_text(facts['max'])}"
+    if facts is not None:
+        if facts["min"] is not None and facts["max"] is not None:
+            text += f" · {plain_text(facts['min'])} to {plain_text(facts['max'])}"
         wrong = (facts["nan"] or 0) + (facts["inf"] or 0)
         text += f" · {wrong:,} not finite" if wrong else ""
     if found.clipped is not None and found.clipped.share:

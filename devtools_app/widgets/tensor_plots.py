@@ -137,19 +137,22 @@ class TensorHeat(Plot):
             self.redraw(whole=True)
             return
         known = image.values[np.isfinite(image.values)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        ends = [float(known.min()), float(known.max())] if len(known) else []
         rows, columns = image.grid
         self.title.setText(f"{rows:,} × {columns:,}")
-        self.note.setText(self._legend(low, high))
+        self.note.setText(self._legend(ends))
         self._wrap_note()
         size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"
-        self.describe(f"{size}, values from {plain_text(low)} to {plain_text(high)}")
+        values = " to ".join(map(plain_text, ends))
+        self.describe(f"{size}, {f'values from {values}' if ends else 'no finite values'}")
         self.redraw(whole=True)
 
-    def _legend(self, low: float, high: float) -> str:
+    def _legend(self, ends: list[float]) -> str:
         image, palette = self._image, self.theme.palette
         assert image is not None
-        ends = [low, high] if low >= 0 or high <= 0 else [low, 0.0, high]
+        if ends and ends[0] < 0 < ends[1]:
+            ends = [ends[0], 0.0, ends[1]]
+        ends = list(dict.fromkeys(ends))  # all elements alike have one colour
         colours = self._coloured(np.array(ends))
         marks = [
             f"<span style='color:{QColor(*(int(one) for one in colour)).name()}'>■</span>"

@@ -149,6 +149,21 @@ def test_image_names_the_element_under_the_pointer(theme, qtbot) -> None:
     assert plot.message.text() == "Missing: no file"
 
 
+def test_a_tensor_without_finite_values_says_so_and_has_no_scale(theme, qtbot) -> None:
+    plot = TensorHeat(theme)
+    qtbot.addWidget(plot)
+    for values, scale, words in (
+        ([[np.nan, np.inf]], 0, "float32 [1, 2] · 2 not finite"),
+        ([[-np.inf, 0.0]], 1, "float32 [1, 2] · 0 to 0 · 1 not finite"),
+    ):
+        source = held(np.array(values, np.float32))
+        image = image_of(source.elements(), usual_slice(source.sizes))
+        plot.show_image(image, lambda *_at: "")
+        assert plot.note.text().count("■") == scale + 1
+        report = tensor_report(source, None, "", ((), (), {}), AUTOMATIC, unchecked)
+        assert report.words == words
+
+
 def test_histogram_marks_values_at_the_limits(theme, qtbot) -> None:
     from inspector.tensors.summary import summary_of
 
