@@ -15,6 +15,7 @@ from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.tensor import (
     difference_group,
+    difference_words,
     has_all_values,
     statistics_group,
     tensor_groups,
@@ -106,7 +107,7 @@ def tensor_report(
             metrics = distance(apart, reference.dtype, check)
             label = name or f"{reference.name}, {reference.origin}"
             groups = (difference_group(metrics, label), statistics_group("Each element", found))
-            words = f"less {label}: largest difference {plain_text(metrics.max_abs)}"
+            words = difference_words(metrics, label)
             return TensorReport(source, found, groups, offered, words)
         found = summary_of(source, check)
     except (ValueError, OSError) as error:

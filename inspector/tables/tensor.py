@@ -22,7 +22,7 @@ from inspector.tensors.elements import DifferenceElements, Elements
 from inspector.tensors.images import SliceChoice, grid_places, layout_of
 from inspector.tensors.sources import TensorSource, session_tensors
 from inspector.tensors.summary import ClippedRange, ElementPlace, TensorSummary, summary_of
-from inspector.units import Quantity, format_bytes, format_share
+from inspector.units import Quantity, format_bytes, format_share, plain_text
 from schema.dtypes.scalar_type import BY_NAME
 from schema.objects.plural import plural
 
@@ -255,15 +255,41 @@ def difference_group(found: Metrics, other: str) -> FactGroup:
     """Return how far a tensor is from another one."""
     facts = [
         Fact("less", other, other),
-        Fact("largest", f"{found.max_abs:.6g}", repr(found.max_abs)),
+        _largest(found),
         Fact("root mean square", f"{found.mse**0.5:.6g}", repr(found.mse**0.5)),
         Fact("SNR", "missing" if found.snr_db is None else f"{found.snr_db:.1f} dB"),
         Fact("cosine", "missing" if found.cosine is None else f"{found.cosine:.6g}"),
         Fact("out of tolerance", format_share(found.out_of_tolerance)),
     ]
+    if _not_finite(found):
+        counts = (found.nan + found.inf, found.nan_reference + found.inf_reference)
+        alike = counts[0] == counts[1]
+        text = f"{counts[0]:,} here, {counts[1]:,} there"
+        facts.append(Fact("not finite", text, badge="" if alike else "problem", badge_tone="bad"))
     if found.ulp is not None:
         facts.append(Fact("ULP", f"{found.ulp:.4g}", repr(found.ulp)))
     return FactGroup("Difference", tuple(facts))
+
+
+def difference_words(found: Metrics, other: str) -> str:
+    """Return how far a tensor is from another one, as a line."""
+    size = "missing" if found.largest is None else plain_text(found.largest)
+    words = f"less {other}: largest difference {size}"
+    if not _not_finite(found):
+        return words
+    # of a number and a NaN there is no difference, but they are not alike either
+    return (
+        f"{words} where both are finite · {format_share(found.out_of_tolerance)} out of tolerance"
+    )
+
+
+def _largest(found: Metrics) -> Fact:
+    size = found.largest
+    return Fact("largest", "missing" if size is None else f"{size:.6g}", repr(found.max_abs))
+
+
+def _not_finite(found: Metrics) -> int:
+    return found.nan + found.inf + found.nan_reference + found.inf_reference
 
 
 # -- values ----------------------------------------------------------------------------------

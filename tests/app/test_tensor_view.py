@@ -164,6 +164,19 @@ def test_a_tensor_without_finite_values_says_so_and_has_no_scale(theme, qtbot) -
         assert report.words == words
 
 
+def test_a_difference_of_nan_and_numbers_is_not_nothing() -> None:
+    one, two = held(np.array([np.nan, 1.0, 2.0])), held(np.array([np.nan, np.nan, 2.0]))
+    for here, there, words in (
+        (one, one, "largest difference 0 where both are finite · 0 % out of tolerance"),
+        (one, two, "largest difference 0 where both are finite · 33.3 % out of tolerance"),
+        (two, held(np.ones(3)), "largest difference 1 where both are finite · 100 % out of tol"),
+    ):
+        report = tensor_report(here, lambda: there, "it", ((), (), {}), AUTOMATIC, unchecked)  # noqa: B023
+        assert report.words.startswith(f"less it: {words}")
+        facts = {fact.label: fact for group in report.groups for fact in group.facts}
+        assert (facts["not finite"].badge == "problem") is (here is not there)
+
+
 def test_histogram_marks_values_at_the_limits(theme, qtbot) -> None:
     from inspector.tensors.summary import summary_of
 
