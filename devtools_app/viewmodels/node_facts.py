@@ -37,6 +37,7 @@ from inspector.size.files import session_sizes
 from inspector.size.users import User, part_title, stored_users, users_of
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
+from inspector.tables.memory import value_names
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
 from inspector.tables.verdicts import verdict_group
@@ -217,7 +218,9 @@ def _value_sheet(
     nodes = _nodes(session, method, related)
     if planned is None and not related.instructions:
         return FactSheet()
-    name = planned.name if planned is not None else f"value {value}"
+    name = f"value {value}"
+    if planned is not None:  # as on its block of memory
+        name = value_names(session, method, (planned,))[0]
     facts: list[Fact] = []
     if planned is not None:
         facts.append(

@@ -11,7 +11,7 @@ from devtools_app.viewmodels.size_map import find_duplicates, size_map
 from inspector.profile.join_index import join_index
 from inspector.size.files import session_sizes
 from inspector.size.users import stored_users
-from inspector.tables.memory import culprits, memory_plan
+from inspector.tables.memory import culprits, memory_plan, value_names
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection, parts_table
 from tests.app.sessions import DATA, chain_session, folders, opened
@@ -159,3 +159,14 @@ def test_duplicates_are_named_with_what_could_go() -> None:
 def test_size_map_of_one_operator_works() -> None:
     made = size_map(chain_session(1))
     assert int(made.data.nbytes[0]) == chain_session(1).files[0].size
+
+
+def test_a_value_has_the_name_of_its_block_in_node() -> None:
+    session = opened("corpus/v1.5.1/convnet_xnnpack")
+    plan = memory_plan(session, "forward")
+    assert plan is not None
+    values = [value for arena in plan.arenas for value in arena.values]
+    for value, name in zip(values, value_names(session, "forward", values), strict=True):
+        chosen = Selection(SelectionKind.VALUE, "forward", value=value.value)
+        sheet = node_facts(session, "forward", chosen, Units())
+        assert (sheet.title, sheet.subtitle) == (name, f"value {value.value} of forward")
