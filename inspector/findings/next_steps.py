@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from inspector.files.language_model import no_language_model
-from inspector.files.session import Session
+from inspector.files.session import EXPORTED, Session
 from inspector.findings.attempts import can_try, command_of, edit_words, known_job
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.session import findings
@@ -30,6 +30,7 @@ class NextAction(str, Enum):
 
     TRY = "try"  # the edits of a finding, previewed
     OPEN = "open"  # a file beside those that are open
+    COMPILE = "compile"  # what was only exported
     RUN = "run"  # the program, for its times
     GENERATE = "generate"  # text, for what a language model is run with
     VALUES = "values"  # run it with values and compare them with the record
@@ -122,6 +123,11 @@ def _lowered(text: str) -> str:
 def _absent(session: Session) -> list[NextStep]:
     """Return the actions that would add the missing files, the ones that add most first."""
     found: list[NextStep] = []
+    exported = _exported_path(session)
+    if exported and known_job(session) is not None:
+        what = "a program with its memory plan, delegates and sizes, which runs here"
+        command = shlex.join(["etscope", "compile", exported, "-o", "compiled"])
+        found.append(NextStep(NextAction.COMPILE, "Compile it", what, command, "recipe"))
     if session.program is None:
         what = "instructions, memory plan, delegates, sizes, and running it here"
         found.append(NextStep(NextAction.OPEN, "Open the program (.pte) beside it", what))
@@ -138,10 +144,17 @@ def _absent(session: Session) -> list[NextStep]:
         what = "times that are the program's: those shown include the logging of values"
         text = "Run the program again"
         found.append(NextStep(NextAction.RUN, text, what, _run_command(session), "run"))
-    if session.record is None:
+    if session.record is None and not exported:
         what = "source lines, modules and names, and changing the program here"
         found.append(NextStep(NextAction.OPEN, "Open its ETRecord (.etrecord) beside it", what))
     return found
+
+
+def _exported_path(session: Session) -> str:
+    """Return the file of an exported program that was not compiled, empty for any other session."""
+    if session.program is not None:
+        return ""
+    return next((file.path for file in session.files if file.kind == EXPORTED), "")
 
 
 def _more(session: Session) -> list[NextStep]:

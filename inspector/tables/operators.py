@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, ModelNode, model_graph
+from inspector.graph.model_graph import ModelNode, graph_names, model_graph
 from inspector.join.int_maps import GroupMap
 from inspector.join.links import Link
 from inspector.profile.attribution import mean, of_steady_set, spread
@@ -34,13 +34,7 @@ from inspector.tables.glossary import JOINS
 from inspector.tables.grouping import group_rows
 from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import (
-    AUTOMATIC,
-    Selection,
-    SelectionKind,
-    Units,
-    node_selection,
-)
+from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units, node_selection
 from inspector.tables.table import (
     Categories,
     Column,
@@ -66,6 +60,7 @@ Ints = NDArray[np.int64]
 RunSamples = tuple[Floats, NDArray[np.bool_]]  # of each run: time, and whether it is steady
 DELEGATE = "delegate"
 UNNAMED_CALL = "delegate call"  # with its number among those of a method, from 1
+_PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 _TOO_FEW = "—"  # runs for a percentile
 JOIN_WORDS = {
     "INSTRUCTION": "instruction",
@@ -382,16 +377,18 @@ def _ticks(session: Session, rows: OperatorRows, timed: NDArray[np.bool_]) -> tu
 
 
 def _untimed(session: Session, method: str) -> OperatorsTable:
-    graph = model_graph(session, method)
-    passive = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
-    nodes = [node for node in graph.nodes if node.node.kind not in passive] if graph else []
+    name = graph_names(session, method)[0]  # of a program that was only exported, that one
+    graph = model_graph(session, method, name)
+    nodes = [node for node in graph.nodes if node.node.kind not in _PASSIVE] if graph else []
     index = join_index(session, method)
     steps = [index.node_instructions.get(node.name, ()) for node in nodes]
     delegates = [
         f"{short_backend(node.backend)} {node.delegate}" if node.delegate is not None else "—"
         for node in nodes
     ]
-    backends = [short_backend(node.backend) if node.backend else "not delegated" for node in nodes]
+    decided = graph is not None and graph.source in ("record", "program")
+    outside = "not delegated" if decided else "—"
+    backends = [short_backend(node.backend) if node.backend else outside for node in nodes]
     weights = [sum(weight.nbytes or 0 for weight in node.weights) for node in nodes]
     columns = (
         text_column("operator", [node.node.target.replace("::", ".") for node in nodes], width=23),
@@ -405,7 +402,7 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
         number_column("weights", weights, Quantity.SIZE, total=Total.SUM),
         text_column("backend", backends),
     )
-    keys: list[Hashable] = [node_selection(node, method, COMPILED) for node in nodes]
+    keys: list[Hashable] = [node_selection(node, method, name) for node in nodes]
     by_node = {node.name: row for row, node in enumerate(nodes)}
     more = MoreColumns(
         WORK_TITLES, 5, lambda: _untimed_work(session, method, list(zip(nodes, steps, strict=True)))

@@ -11,6 +11,10 @@ from pytestqt.qtbot import QtBot
 import devtools_app.sample_data
 from devtools_app.views.graph import GraphPane
 from inspector.files.load import load_session
+from inspector.findings.next_steps import NextAction, next_steps
+from inspector.graph.model_graph import model_graph
+from inspector.tables.operators import operators_table
+from inspector.tables.selection import AUTOMATIC, Selection
 from tests.app.view_bench import Bench
 
 pytestmark = pytest.mark.gui
@@ -50,3 +54,22 @@ def test_exported_program_stands_beside_the_compiled_one(qtbot: QtBot, tmp_path:
     names = [str(pane.graphs.itemData(n)) for n in range(pane.graphs.count())]
     assert names[0] == "compiled"
     assert "exported_program" in names
+
+
+def test_operators_of_an_exported_program_are_listed_and_it_can_be_compiled(tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    session = load_session([path])
+    table = operators_table(session, "forward", AUTOMATIC).table
+    graph = model_graph(session, "forward", "exported_program")
+    assert graph is not None
+    names = {node.name for node in graph.nodes}
+    assert table.length > 10
+    for row in range(table.length):
+        key = table.key(row)
+        assert isinstance(key, Selection)
+        assert key.graph == "exported_program"
+        assert key.node in names
+    assert "not delegated" not in {table.text(row, 7) for row in range(table.length)}
+    first = next_steps(session)[0]
+    assert (first.action, first.view) == (NextAction.COMPILE, "recipe")
+    assert first.command == f"etscope compile {path} -o compiled"
