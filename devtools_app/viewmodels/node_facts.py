@@ -20,6 +20,7 @@ from devtools_app.viewmodels.node_sections import (
     work_group,
 )
 from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.selected_tensors import exported_graph
 from devtools_app.viewmodels.tensor_facts import with_tensors
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, analyse_delegation
@@ -83,12 +84,28 @@ def _sheet(
     nodes = _nodes(session, method, related)
     rows = rows_of(session, method, selection, related)
     if not nodes and not rows and not related.instructions:
-        return event_sheet(session, selection.event, units)
+        alone = _node_sheet(session, method, selection, units)
+        return alone if alone.title else event_sheet(session, selection.event, units)
     called = called_delegate(selection, nodes, rows)
     if called is not None:
         return _delegate_sheet(session, method, called, units)
     found = _Found(nodes, rows, related, gap_group(gap, related))
     return _operator_sheet(session, method, found, units)
+
+
+def _node_sheet(session: Session, method: str, selection: Selection, units: Units) -> FactSheet:
+    """Return the facts of a node that was only exported; empty for any other selection."""
+    graph = exported_graph(session, method, selection)
+    if graph is None:
+        return FactSheet()
+    node = graph.nodes[graph.by_name[selection.node]]
+    groups = [
+        tensor_group(node, graph, units, selection.graph),
+        *_weights(session, method, node, units),
+        *(schema_group(node.node), argument_group(node), dtype_group(node.node)),
+        _source_group(session, node),
+    ]
+    return FactSheet(node_title(node), node.node.module_path, _filled(groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,7 @@ def _operator_sheet(session: Session, method: str, found: _Found, units: Units) 
     groups = [_why(session, method, first), time_group(rows, units), work, found.gap]
     if first is not None:
         groups += [
-            tensor_group(first, join_index(session, method), units),
+            tensor_group(first, join_index(session, method).graph, units),
             *inside_groups(session, method, first),
             *_weights(session, method, first, units),
         ]

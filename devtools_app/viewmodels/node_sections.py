@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, ModelNode
+from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode
 from inspector.graph.node_text import (
     node_title,
     operator_title,
@@ -17,7 +17,7 @@ from inspector.graph.node_text import (
 )
 from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.profile.attribution import of_steady_set, spread
-from inspector.profile.join_index import JoinIndex, Related
+from inspector.profile.join_index import Related
 from inspector.profile.operator_rows import OperatorRow
 from inspector.roofline.rows import Limits, RooflineRow, rate_text
 from inspector.roofline.work import total
@@ -143,9 +143,10 @@ def _limit(row: RooflineRow, limits: Limits) -> list[Fact]:
     return facts
 
 
-def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
-    """Return the inputs and outputs of the node; consumers and producers are links."""
-    graph = index.graph
+def tensor_group(
+    node: ModelNode, graph: ModelGraph | None, units: Units, name: str = COMPILED
+) -> FactGroup:
+    """Return the inputs and outputs of a node; producers are links into the graph of a name."""
     if graph is None:
         return FactGroup("Tensors")
     requested = set(node.node.inputs)
@@ -156,17 +157,23 @@ def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
         if value.name in requested
     }
     folded = {weight.name for weight in node.weights}
-    names = [name for name in dict.fromkeys(node.node.inputs) if name in result]
-    names = [name for name in names if result[name][0].constant not in folded]
+    names = [value for value in dict.fromkeys(node.node.inputs) if value in result]
+    names = [value for value in names if result[value][0].constant not in folded]
     facts = [
-        _tensor(f"in {place}", result[name][0], units, result[name][1])
-        for place, name in enumerate(names)
+        _tensor(f"in {place}", result[value][0], units, result[value][1], name)
+        for place, value in enumerate(names)
     ]
     facts += [_tensor(f"out {place}", value, units) for place, value in enumerate(node.values)]
     return shortened("Tensors", facts)
 
 
-def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None = None) -> Fact:
+def _tensor(
+    label: str,
+    value: GraphValue,
+    units: Units,
+    maker: ModelNode | None = None,
+    graph: str = COMPILED,
+) -> Fact:
     tensor = value.tensor
     nbytes = tensor.nbytes if tensor is not None else None
     text, hover = value_text(value), value.name
@@ -178,9 +185,8 @@ def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None
         hover += f", dim order {list(order)}"
     if maker is None:
         return Fact(label, text, hover)
-    return Fact(
-        label, text, f"{hover}, produced by {maker.name}", link=node_selection(maker, "", COMPILED)
-    )
+    link = node_selection(maker, "", graph)
+    return Fact(label, text, f"{hover}, produced by {maker.name}", link=link)
 
 
 def _unbroken(text: str) -> str:

@@ -9,7 +9,13 @@ import numpy as np
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import inside_of
-from inspector.graph.model_graph import ModelNode
+from inspector.graph.model_graph import (
+    COMPILED,
+    ModelGraph,
+    ModelNode,
+    graph_names,
+    model_graph,
+)
 from inspector.profile.join_index import JoinIndex, Related, join_index
 from inspector.profile.operator_columns import INNER, KINDS
 from inspector.profile.operator_rows import operator_rows
@@ -19,9 +25,11 @@ from inspector.tensors.sources import TensorSource, session_tensors
 
 def may_have_tensors(session: Session, selection: Selection) -> bool:
     """Return whether a selection is of a kind that has tensors; reads nothing."""
+    stored = session.record is not None and session.record.weights is not None
     if selection.kind is SelectionKind.PART:
-        return session.program is not None or bool(session.external)
-    return bool(selection) and (session.program is not None or session.debug_buffer is not None)
+        return session.program is not None or bool(session.external) or stored
+    known = session.program is not None or session.debug_buffer is not None
+    return bool(selection) and (known or stored)
 
 
 def selected_tensors(
@@ -55,7 +63,28 @@ def selected_tensors(
         and one.value in related.reads
         and _is_value(one, method, one.value)
     ]
-    return (*stored, *_logged(known, related))
+    found = (*stored, *_logged(known, related))
+    return found or tuple(_exported(session, known, method, selection))
+
+
+def exported_graph(session: Session, method: str, selection: Selection) -> ModelGraph | None:
+    """Return the graph of a node that was only exported; None for any other selection."""
+    if selection.graph == COMPILED or selection.graph not in graph_names(session, method):
+        return None
+    graph = model_graph(session, method, selection.graph)
+    return graph if graph is not None and selection.node in graph.by_name else None
+
+
+def _exported(
+    session: Session, known: tuple[TensorSource, ...], method: str, selection: Selection
+) -> Iterator[TensorSource]:
+    """Return the weights of a node that was only exported."""
+    graph = exported_graph(session, method, selection)
+    if graph is None:
+        return
+    node = graph.nodes[graph.by_name[selection.node]]
+    names = {weight.name for weight in node.weights}
+    yield from (one for one in known if one.origin == "recorded" and one.name in names)
 
 
 def _is_value(one: TensorSource, method: str, value: int | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.files.payloads import delegate_payload
-from inspector.files.session import Session
+from inspector.files.session import FORWARD, Session
 from inspector.join import record_maps
 from inspector.join.node_index import nodes_by_handle
 from inspector.join.operands import plan_operands
@@ -15,6 +15,7 @@ from inspector.memory.plan import value_name
 from inspector.size.constant_names import constant_names
 from inspector.size.owners import FilePart
 from inspector.size.recorded_names import RecordedNames
+from schema.errors import FormatError
 from schema.graph import Graph, GraphNode, GraphValue, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.model import Constant
@@ -75,7 +76,21 @@ def stored_users(session: Session) -> Users:
         for value, user in _instruction_users(plan, modules, names):
             for name in (f"{front}{value_name(plan, value)}", _key(plan, value)):
                 found.setdefault(name, {})[replace(user, text=front + user.text)] = None
+    for member, user in _exported_weights(session):
+        found.setdefault(member, {})[user] = None
     return _distinct({name: tuple(users) for name, users in found.items() if name})
+
+
+def _exported_weights(session: Session) -> Iterator[tuple[str, User]]:
+    """Return the members of an exported program that are weights, which are only numbered."""
+    weights = session.record.weights if session.record is not None else None
+    try:
+        members = weights.members() if weights is not None else {}
+    except FormatError:
+        return
+    for member, names in members.items():
+        for name in names:
+            yield member, User("exported program", FORWARD, name=name)
 
 
 def _distinct(found: Users) -> Users:
@@ -118,6 +133,8 @@ def _listed(texts: Sequence[str]) -> str:
 
 def part_title(part: FilePart, users: Users) -> str:
     """Return the name of a part; one that is stored under hash or number is called by its users."""
+    if part.kind == "member":
+        return _names_of(users_of(part, users)) or part.name
     names = part.name.split(" = ")
     if all(map(is_hash, names)):
         return blob_name(users_of(part, users)) or part.name

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.payloads import delegate_payload
-from inspector.files.session import Session
+from inspector.files.session import FORWARD, Session
 from inspector.join.saved_tensors import saved_tensors
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
@@ -311,8 +311,10 @@ def _logged_source(session: Session, number: int, place: LoggedPlace) -> TensorS
 def _recorded(session: Session) -> Iterator[TensorSource]:
     """Return the weights of the recorded programs."""
     record = session.record
-    for method, name in (record.roles.edge if record is not None else {}).items():
-        assert record is not None
+    if record is None:
+        return
+    alone = {FORWARD: record.roles.exported} if record.roles.exported else {}
+    for method, name in (record.roles.edge or alone).items():
         for key, one in saved_tensors(record, name).items():
             yield _saved(method, key, one)
 

@@ -14,6 +14,7 @@ from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
 from schema.etrecord.archive.container import open_archive, starts_like_zip
 from schema.etrecord.archive.zip_index import read_directory
+from schema.etrecord.exported_weights import StoredWeights
 from schema.etrecord.record import RecordFile
 from schema.objects.cyclic_gc import gc_suspended
 
@@ -33,7 +34,7 @@ def is_exported_file(buffer: bytes | memoryview) -> bool:
 
 @gc_suspended()
 def decode_exported(buffer: bytes | bytearray | memoryview, *, file: str = "") -> RecordFile:
-    """Open an exported program as a record that has only that; weights are not read.
+    """Open an exported program as a record that has only that, with its weights.
 
     Raises: FormatError if it is not a zip archive or has no program
     """
@@ -50,4 +51,7 @@ def decode_exported(buffer: bytes | bytearray | memoryview, *, file: str = "") -
     assert first is not None  # it is among the readable names
     renamed = replace(archive, _by_name={m.EXPORTED: first})
     roles = m.Roles(m.EXPORTED, {}, (), ())
-    return RecordFile(renamed, roles, file=file, issues=tuple(issues))
+    place = _MODEL.search(found[0])
+    model = place[1] if place is not None else None
+    weights = model and StoredWeights(archive, found[0].removesuffix(f"models/{model}.json"), model)
+    return RecordFile(renamed, roles, weights=weights or None, file=file, issues=tuple(issues))

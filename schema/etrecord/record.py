@@ -12,6 +12,7 @@ from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
 from schema.etrecord.archive.container import Archive
 from schema.etrecord.archive.zip_index import Member
+from schema.etrecord.exported_weights import StoredWeights
 from schema.etrecord.graph.graph_json import RecordedProgram, read_program
 from schema.etrecord.graph.json_text import Json, parse_json
 from schema.etrecord.members import Roles
@@ -54,6 +55,7 @@ class RecordFile:
         export_graph_id: id of the exported graph in ``from_node`` chains, None if absent
         file: path or label
         issues: issues on opening; parts have separate issues, see ``check``
+        weights: of an exported program that is stored with a member for each, else None
     """
 
     archive: Archive
@@ -64,6 +66,7 @@ class RecordFile:
     export_graph_id: int | None = None
     file: str = ""
     issues: tuple[Issue, ...] = ()
+    weights: StoredWeights | None = None
     _cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
@@ -154,6 +157,8 @@ class RecordFile:
 
         Raises: FormatError if they cannot be read
         """
+        if self.weights is not None and program == self.roles.exported:
+            return self._once("weights", self.weights.tensors)
         return _named_tensors(self.saved(f"{program}_state_dict").value)
 
     def constants(self, program: str) -> Mapping[str, TensorData]:

@@ -7,13 +7,19 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.viewmodels.selected_tensors import may_have_tensors, selected_tensors
 from inspector.cli.main import main
 from inspector.files.load import load_session
 from inspector.graph.model_graph import graph_names, model_graph
 from inspector.tables.registry import build
+from inspector.tables.selection import AUTOMATIC, Selection, node_selection
+from inspector.tables.size import parts
 from inspector.tables.table import Table
+from inspector.tensors.sources import session_tensors
 from schema.errors import FormatError
 from schema.etrecord.exported import decode_exported, is_exported_file
 from schema.graph import NodeKind
@@ -70,6 +76,72 @@ def test_command_line_reads_it(
     found = build("graphs", load_session([path]))
     assert isinstance(found, Table)
     assert found.length == 1
+
+
+def test_weights_have_their_names_and_the_values_that_torch_loads(
+    saved: tuple[Path, list[str]],
+) -> None:
+    session = load_session([saved[0]])
+    expected = torch.export.load(saved[0]).state_dict
+    found = {one.name: one for one in session_tensors(session)}
+    assert set(found) == set(expected)
+    assert session.record is not None
+    for name, tensor in session.record.state_dict("exported_program").items():
+        assert np.array_equal(tensor.to_numpy(), expected[name].detach().numpy())
+    table = parts(session, AUTOMATIC)
+    named = {table.text(row, 0): table.key(row) for row in range(table.length)}
+    assert set(expected) <= set(named)
+    (inside,) = selected_tensors(session, "forward", named["first.weight"])
+    assert inside.name == "first.weight"
+
+
+def test_a_node_has_its_weights_tensors_schema_and_source(saved: tuple[Path, list[str]]) -> None:
+    session = load_session([saved[0]])
+    graph = model_graph(session, "forward", "exported_program")
+    assert graph is not None
+    node = next(one for one in graph.nodes if one.node.module_path == "rest.0")
+    chosen = node_selection(node, "forward", "exported_program")
+    assert may_have_tensors(session, chosen)
+    names = [one.name for one in selected_tensors(session, "forward", chosen)]
+    assert names == ["rest.0.weight", "rest.0.bias"]
+    sheet = node_facts(session, "forward", chosen, AUTOMATIC)
+    assert (sheet.title, sheet.subtitle) == ("aten.linear", "rest.0")
+    titles = [group.title for group in sheet.groups]
+    assert {"Tensors", "Values", "Weights", "Schema", "Source"} <= set(titles)
+    links = [fact.link for group in sheet.groups for fact in group.facts if fact.label == "in 0"]
+    assert [link.graph for link in links if isinstance(link, Selection)] == ["exported_program"]
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"path_name": "elsewhere"}, None),
+        ({"path_name": 3}, False),
+        ({"use_pickle": True}, False),
+        ({"tensor_meta": {"dtype": [], "sizes": [], "strides": []}}, False),
+        ({"tensor_meta": {"dtype": 7, "sizes": [{"as_int": -1}], "strides": [1]}}, False),
+        ({"tensor_meta": {"dtype": 7, "sizes": [2**40, 2], "strides": [0, 0]}}, False),
+        ({"tensor_meta": {"dtype": 7, "sizes": [4096], "strides": [1]}}, None),
+    ],
+)
+def test_a_weight_that_cannot_be_read_is_missing_and_no_other(
+    saved: tuple[Path, list[str]], change: dict[str, object], left: bool | None
+) -> None:
+    config = "net/data/weights/model_weights_config.json"
+    data = io.BytesIO()
+    with zipfile.ZipFile(saved[0]) as old, zipfile.ZipFile(data, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == config:
+                tree = json.loads(content)
+                tree["config"]["first.weight"] |= change
+                content = json.dumps(tree).encode()
+            new.writestr(name, content)
+    found = decode_exported(data.getvalue()).state_dict("exported_program")
+    assert len(found) == (4 if left is None else 3)
+    assert found["first.bias"].data is not None
+    if left is None:
+        assert found["first.weight"].data is None
 
 
 def test_older_name_of_the_program_is_known(saved: tuple[Path, list[str]]) -> None:
