@@ -120,7 +120,7 @@ def _payload_part(
 
 
 def without_library(text: str) -> str:
-    """Return an operator without its library and overload, other texts as they are."""
+    """Return an operator without its library and overload, other strings as they are."""
     name = text.lstrip(" ")
     found = _OPERATOR.fullmatch(name) or _BARE_OPERATOR.fullmatch(name)
     return text[: len(text) - len(name)] + _bare(name, found) if found else text

@@ -293,7 +293,7 @@ class TimelineCanvas(TimelineView):
     def _snapped(self, at: QPointF) -> float:
         """Return the time at a point, or that of the border of an event beside it.
 
-        The room around all events is no time of the run: a range ends with them.
+        A range ends with the events: the room around them does not belong to the run.
         """
         index, time = self._index, self.time_at(at.x())
         lane = self.lane_at(at)

@@ -59,7 +59,7 @@ def node_values(graph: ModelGraph, data: NodeData) -> NodeValues:
 
 @identity_cache
 def values_of_part(part: ModelGraph, whole: ModelGraph, data: NodeData) -> NodeValues:
-    """Return the values of a set at some nodes of a graph, which are numbered anew.
+    """Return the values of a set at some nodes of a graph, which have other numbers.
 
     Positions and names are those of the whole graph: what is not drawn is not unknown.
     """

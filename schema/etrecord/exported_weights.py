@@ -44,14 +44,14 @@ class StoredWeights:
     def tensors(self) -> dict[str, TensorData]:
         """Return the tensors by name; what cannot be read is left out.
 
-        Raises: FormatError if a configuration is no JSON
+        Raises: FormatError if a configuration is not JSON
         """
         return {name: tensor for name, _, tensor in self._entries()}
 
     def members(self) -> dict[str, tuple[str, ...]]:
         """Return member -> the names of the tensors in it.
 
-        Raises: FormatError if a configuration is no JSON
+        Raises: FormatError if a configuration is not JSON
         """
         found: dict[str, tuple[str, ...]] = {}
         for name, member, _ in self._entries():
