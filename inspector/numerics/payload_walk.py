@@ -32,6 +32,7 @@ _MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "
 _NORM = "aten::_native_batch_norm_legit_no_training"
 _OF_NORMS = frozenset((operation(_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
+_CLAMP = operation("clamp")
 _COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
 
 
@@ -317,7 +318,9 @@ class _PayloadWalk:
             self.learn(name, value)
 
     def _match(self, event: DelegateEvent, node: FlatNode) -> None:
-        """Learn what an operator writes: the value of its node, or of the norm folded into it."""
+        """Learn what an operator writes: the value of its node, or of what is folded into it."""
+        if operation(event.kind) == _CLAMP:
+            node = self._last_clamp(event, node)
         users = self._graph.users.get(node.writes[0], ())
         if len(users) != 1 or users[0].operator != _NORM:
             self.learn(event.writes[0], node.writes[0])
@@ -325,6 +328,22 @@ class _PayloadWalk:
             self.learn(event.writes[0], users[0].writes[0])
 
     # ---- facts
+    def _last_clamp(self, event: DelegateEvent, node: FlatNode) -> FlatNode:
+        """Return the last of the clamps in a row that one clamp of the payload is."""
+        readers = (one for one in self._events if event.writes[0] in map(self._place, one.reads))
+        if any(operation(one.kind) == _CLAMP for one in readers):
+            return node
+        for _ in range(len(self._nodes)):
+            users = {user.place: user for user in self._graph.users.get(node.writes[0], ())}
+            last = node.writes[0] in self._graph.results or len(users) != 1
+            user = None if last else next(iter(users.values()))
+            if user is None or user.node.name not in self._by_name:
+                break
+            if operation(user.operator) != _CLAMP:
+                break
+            node = user
+        return node
+
     def _is_normed(self, event: DelegateEvent) -> bool:
         """Return whether what an operator writes is read by one call that a norm may be."""
         readers = [one for one in self._events if event.writes[0] in map(self._place, one.reads)]

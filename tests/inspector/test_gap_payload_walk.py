@@ -98,14 +98,10 @@ def test_only_step_of_a_kind_is_no_node_of_another_size(
     assert match.handles == handles
 
 
-def _norm_net() -> FlatGraph:
+def _net(*calls: tuple[str, ...]) -> FlatGraph:
+    """Return a graph of calls: name, operator and what it reads."""
     nodes: list[FlatNode] = []
-    for name, operator, *reads in (
-        ("conv", "aten::convolution", "x"),
-        ("norm", "aten::_native_batch_norm_legit_no_training", "conv"),
-        ("gate", "aten::sigmoid", "norm"),
-        ("out", "aten::mul", "norm", "gate"),
-    ):
+    for name, operator, *reads in calls:
         node = GraphNode(name, NodeKind.CALL, operator, outputs=(name,))
         nodes.append(FlatNode(len(nodes), (), node, tuple(((), one) for one in reads), operator))
     makers = {one.writes[0]: (one, 0) for one in nodes}
@@ -128,13 +124,35 @@ def test_convolution_with_a_folded_norm_has_the_value_of_the_norm(folded: bool) 
         _event("SIGMOID", norm, "c"),
         _event("MUL", f"{norm} c", "d"),
     ]
-    graph = _norm_net()
+    graph = _net(
+        ("conv", "aten::convolution", "x"),
+        ("norm", "aten::_native_batch_norm_legit_no_training", "conv"),
+        ("gate", "aten::sigmoid", "norm"),
+        ("out", "aten::mul", "norm", "gate"),
+    )
     names = {one.node.name for one in graph.nodes}
     found = walked(graph, graph.nodes, {}, names, events, {"p_x": ((), "x")})
     writers = {name: one.name for name, one in found.items()}
     assert "conv" not in writers
     assert writers.get("norm") == ("CONV2D_a" if folded else None)
     assert writers.get("gate") == ("SIGMOID_c" if folded else None)
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_one_clamp_of_a_payload_has_the_value_of_the_last_of_several(steps: int) -> None:
+    """Hardswish has one clamp for each of its bounds, a payload one for both."""
+    graph = _net(
+        ("low", "aten::clamp", "x"),
+        ("high", "aten::clamp", "low"),
+        ("out", "aten::mul", "x", "high"),
+    )
+    made = [
+        _event("CLAMP", "p_x" if step == 0 else f"c{step - 1}", f"c{step}") for step in range(steps)
+    ]
+    events = [*made, _event("MUL", f"p_x c{steps - 1}", "d")]
+    found = walked(graph, graph.nodes, {}, {"low", "high", "out"}, events, {"p_x": ((), "x")})
+    writers = {name: one.writes[0] for name, one in found.items()}
+    assert writers == {"high": f"c{steps - 1}", "out": "d"} | ({"low": "c0"} if steps == 2 else {})
 
 
 @pytest.mark.slow
