@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,8 @@ from inspector.join.lowered_kinds import operation
 from schema.dtypes.scalar_type import numel
 from schema.graph import GraphNode
 
+Cut = tuple[int, int, int, int]  # dimension, start, stop, step
+_CUTTING = frozenset(("select", "slice"))
 PERMUTING = frozenset(("permute", "transpose"))
 _MOST_ELEMENTS = 1 << 20  # of a value whose elements are followed
 _ORDERS = ("dims", "perm", "perms", "permutation", "permute")  # attributes of payload nodes
@@ -52,9 +55,76 @@ def arrangement(sizes: Sequence[int], moves: Sequence[ElementMove]) -> NDArray[n
     return found
 
 
+def shaped(places: NDArray[np.int64], sizes: Sequence[int]) -> Any:  # noqa: ANN401 - numpy's own type has gaps
+    """Return places in the sizes of a value."""
+    whole: Any = places
+    return whole.reshape(tuple(sizes))
+
+
 def digest(places: NDArray[np.int64] | None) -> bytes:
     """Return a digest of places in the order of memory, empty without any: they may be many."""
     return b"" if places is None else hashlib.blake2b(places.tobytes(), digest_size=16).digest()
+
+
+@lru_cache(maxsize=64)
+def permuted(sizes: tuple[int, ...], dims: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the places of the elements of a value whose dimensions are in another order."""
+    return shaped(np.arange(numel(sizes)), sizes).transpose(dims).reshape(-1)
+
+
+def cut_places(places: NDArray[np.int64], cut: Sequence[Cut]) -> NDArray[np.int64] | None:
+    """Return which of the places a slice takes, in order; None if it names no dimension of them."""
+    whole: Any = places
+    found = [slice(None)] * places.ndim
+    for dim, start, stop, step in cut:
+        if not 0 <= dim < places.ndim or step < 1:
+            return None
+        found[dim] = slice(start, stop, step)
+    return whole[tuple(found)].reshape(-1)
+
+
+def recorded_cut(node: GraphNode, sizes: Sequence[int]) -> tuple[Cut, ...]:
+    """Return what a recorded slice or selection takes of a value, empty if that is not known."""
+    kind = operation(node.target)
+    given = {one.name: one.literal for one in node.args if not one.values}
+    dim = given.get("dim", 0)
+    if kind not in _CUTTING or not isinstance(dim, int) or not -len(sizes) <= dim < len(sizes):
+        return ()
+    dim, size = dim % len(sizes), sizes[dim]
+    start = given.get("index" if kind == "select" else "start")
+    start = 0 if start is None and kind == "slice" else start
+    end, step = given.get("end"), given.get("step", 1)
+    end = size if end is None else end
+    if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
+        return ()
+    if kind == "select":
+        return ((dim, start % size, start % size + 1, 1),) if -size <= start < size else ()
+    return ((dim, *slice(start, end).indices(size)[:2], step),)
+
+
+def strides_in(places: NDArray[np.int64], asked: NDArray[np.int64]) -> tuple[int, ...] | None:
+    """Return the steps with which a value in memory is read in another order.
+
+    None if no steps do that, or the places are not the same.
+
+    Args:
+        places: of the elements in memory
+        asked: places in the wanted sizes
+    """
+    if places.size != asked.size or not places.size:
+        return None
+    at: Any = np.zeros(places.size, np.int64)
+    at[places] = np.arange(places.size)
+    wanted = at[asked]
+    strides: list[int] = []
+    found: Any = np.zeros(asked.shape, np.int64)
+    for dim, size in enumerate(asked.shape):
+        one_on = tuple(int(dim == one) for one in range(asked.ndim))
+        first = wanted[one_on] - wanted[(0,) * asked.ndim] if size > 1 else numel(asked.shape[dim:])
+        strides.append(int(first))
+        shape = tuple(size if one == dim else 1 for one in range(asked.ndim))
+        found += shaped(np.arange(int(size)), shape) * strides[-1]
+    return tuple(strides) if np.array_equal(found, wanted) else None
 
 
 def permuted_dims(node: GraphNode) -> tuple[int, ...]:

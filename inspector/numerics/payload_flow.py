@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from inspector.files.payloads import executed_payload
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, executed_inside
 from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
-from inspector.numerics.element_moves import integers, permuted_dims
+from inspector.numerics.element_moves import Cut, integers, permuted_dims
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
@@ -23,6 +25,7 @@ from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
 from schema.graph import GraphNode, GraphValue
+from schema.payloads.model import Constant
 from schema.program import instructions
 from schema.program import model as m
 
@@ -121,7 +124,26 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         fused=bool(node.activation),
         dims=permuted_dims(node.node),
         given=integers(node.node),
+        cut=_cut(node),
     )
+
+
+def _cut(node: InsideNode) -> tuple[Cut, ...]:
+    """Return what a slice of TOSA takes, whose begin and size are constants of the payload."""
+    inputs = [one for one in node.values if not one.role.startswith("output")]
+    tensor = inputs[0].value.tensor if inputs else None
+    if node.node.target != "SLICE" or tensor is None:
+        return ()
+    given = [_stored(one.constant) for one in inputs[1:]]
+    if len(given) != 2 or any(len(one) != len(tensor.sizes) for one in given):
+        return ()
+    pairs = zip(*given, strict=True)
+    return tuple((dim, start, start + size, 1) for dim, (start, size) in enumerate(pairs))
+
+
+def _stored(constant: Constant | None) -> list[int]:
+    data = b"" if constant is None or constant.data is None else constant.data
+    return np.frombuffer(data, np.int64).tolist() if len(data) % 8 == 0 else []
 
 
 def _is_saturation(node: GraphNode) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from inspector.join.lowered_kinds import becomes, is_lowered_to_one, operation
+from inspector.numerics.element_moves import Cut
 from inspector.numerics.flat_graph import FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, ORDER
 from schema.dtypes.scalar_type import numel
@@ -30,6 +31,7 @@ class DelegateEvent:
         fused: whether an activation is part of it
         dims: order of dimensions that it makes, empty if it makes none or that is unknown
         given: its constant integers, in the order of its arguments
+        cut: what a slice takes of its operand, empty for other kinds or if that is unknown
     """
 
     name: str
@@ -42,6 +44,7 @@ class DelegateEvent:
     fused: bool = False
     dims: tuple[int, ...] = ()
     given: tuple[int, ...] = ()
+    cut: tuple[Cut, ...] = ()
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]

@@ -42,9 +42,9 @@ def _gap(stem: Path, folder: Path) -> RunGap:
     ("name", "least"),
     [
         ("tosa_m2", 6),
-        ("tosa_steps", 12),
+        ("tosa_steps", 13),
         ("tosa_grouped", 6),
-        ("tosa_residual", 9),
+        ("tosa_residual", 17),  # all: with channels last inside, and permuted in the program
         ("xnnpack_residual", 15),  # images that are permuted, all of them
         ("vulkan_residual", 25),  # of 29: the others are of weights
     ],

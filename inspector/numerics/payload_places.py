@@ -1,0 +1,240 @@
+"""Where the elements of a payload's values are in the recorded values that they are.
+
+A payload has steps for layouts of its own: images with channels last, rows without a batch. These
+are followed from the inputs on, element by element; what an operator makes has the layout of what
+it reads, unless the operator has one by its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.join.lowered_kinds import operation
+from inspector.numerics.element_moves import (
+    PERMUTING,
+    ElementMove,
+    arrangement,
+    cut_places,
+    digest,
+    permuted,
+    recorded_cut,
+    shaped,
+    strides_in,
+)
+from inspector.numerics.flat_graph import FlatNode, Value
+from inspector.numerics.grades import FLOW
+from inspector.numerics.moved import recorded_dims
+from inspector.numerics.payload_values import PayloadValues, is_moving, logged_sizes
+from inspector.numerics.shared_handles import DelegateEvent
+from inspector.numerics.traced import strides_of
+from schema.dtypes.scalar_type import numel
+
+Places = NDArray[np.int64]
+# Kinds that TOSA defines with channels last, of whatever layout the program has.
+_OF_IMAGES = frozenset(
+    [
+        "AVG_POOL2D",
+        "CONV2D",
+        "CONV3D",
+        "DEPTHWISE_CONV2D",
+        "MAX_POOL2D",
+        "RESIZE",
+        "TRANSPOSE_CONV2D",
+    ]
+)
+_OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
+_LINEAR = operation("linear")
+_IMAGE_DIMS = (3, 4, 5)
+
+
+class ElementPlaces:
+    """Places of the elements of values, as far as they are known: int64[elements] each."""
+
+    def __init__(self, values: PayloadValues) -> None:
+        self._values = values
+        self._found: dict[str, Places] = {}
+        self._digests: dict[str, bytes] = {}
+        self._in_images = any(one.kind in _OF_IMAGES for one in values.events)
+        self._outputs = {n: v for n, v in values.border.items() if n in values.writers}
+        for name, value in values.border.items():
+            if name not in values.writers and (places := self.recorded(value)) is not None:
+                self._found[name] = places
+
+    def update(self) -> None:
+        """Follow the elements through what has become known: payloads are in their order."""
+        for event in self._values.events:
+            name = event.writes[0]
+            if name not in self._found and (places := self._places(event)) is not None:
+                self._found[name] = places
+
+    def digest(self, event: DelegateEvent) -> bytes:
+        """Return a digest of the places of an event, empty if they are not known."""
+        name = event.writes[0]
+        if name not in self._digests and name in self._found:
+            self._digests[name] = digest(self._found[name])
+        return self._digests.get(name, b"")
+
+    def cut(self, event: DelegateEvent) -> Places | None:
+        """Return which elements of the value behind its operand a slice of the payload takes."""
+        source = event.reads[0] if event.reads else ""
+        sizes, places = self._logged(source), self._found.get(source)
+        if not event.cut or sizes is None or places is None:
+            return None
+        return cut_places(shaped(places, sizes), event.cut)
+
+    def recorded_cut(self, node: FlatNode) -> Places | None:
+        """Return which elements of the value behind its operand a recorded slice takes."""
+        value = node.reads[0] if node.reads else None
+        sizes = self._values.sizes(value)
+        cut = recorded_cut(node.node, sizes or ())
+        places = None if value is None or sizes is None or not cut else self.recorded(value)
+        return None if places is None or sizes is None else cut_places(shaped(places, sizes), cut)
+
+    def recorded(self, value: Value) -> Places | None:
+        """Return the places of a recorded value in the one that it moves, None if unknown."""
+        root = self._values.root(value)
+        sizes = self._values.sizes(root)
+        maker = self._values.graph.producers.get(value)
+        moves = [] if value == root or maker is None else self._recorded_moves(maker[0])
+        found = None if sizes is None or moves is None else arrangement(sizes, moves)
+        return None if found is None else shaped(found, (-1,))
+
+    def in_layout(self, event: DelegateEvent, node: FlatNode) -> DelegateEvent | None:
+        """Return an event with its tensors in the sizes of a node, None if that is not known.
+
+        Their elements keep their places in memory.
+        """
+        sizes, places = self._values.sizes(node.writes[0]), self._found.get(event.writes[0])
+        asked = None if places is None else self.recorded(node.writes[0])
+        if any(one.strides != strides_of(one.sizes) for each in event.passes for one in each):
+            return None
+        strides = (
+            None
+            if sizes is None or places is None or asked is None
+            else strides_in(places, shaped(asked, sizes))
+        )
+        if sizes is None or strides is None:
+            return None
+        passes = tuple(
+            tuple(replace(one, sizes=sizes, strides=strides) for one in each)
+            for each in event.passes
+        )
+        return replace(event, nodes=(node.node.name,), grade=FLOW, passes=passes)
+
+    # ---- one step
+    def _places(self, event: DelegateEvent) -> Places | None:
+        logged = logged_sizes(event)
+        if logged is None:
+            return None
+        if is_moving(event):
+            return self._moved(event, logged)
+        root = self._values.of(event.writes[0])
+        sizes = self._values.sizes(root)
+        if root is None or sizes is None or numel(sizes) != numel(logged):
+            return None
+        if event.writes[0] in self._outputs:
+            return self.recorded(self._outputs[event.writes[0]])
+        node = self._values.makers.get(root)
+        if node is None:
+            return None
+        if event.cut:
+            return self._inside(self.cut(event), self.recorded_cut(node))
+        if event.kind in _OF_IMAGES and operation(node.operator) != _LINEAR:
+            return _last(sizes) if _is_last(logged, sizes) else None
+        return self._computed(event, node, logged)
+
+    def _moved(self, event: DelegateEvent, logged: tuple[int, ...]) -> Places | None:
+        source = event.reads[0] if event.reads else ""
+        places, sizes = self._found.get(source), self._logged(source)
+        permutes = operation(event.kind) in PERMUTING
+        if places is None or sizes is None or (permutes and not event.dims):
+            return None
+        found = arrangement(sizes, [ElementMove(logged, event.dims if permutes else None)])
+        return None if found is None else places[shaped(found, (-1,))]
+
+    def _computed(
+        self, event: DelegateEvent, node: FlatNode, logged: tuple[int, ...]
+    ) -> Places | None:
+        """Return the places of what is computed from values whose places are known."""
+        sizes = self._values.sizes(node.writes[0]) or ()
+        straight = np.arange(numel(sizes))
+        alike: dict[bytes, Places] = {}
+        last: list[bool] = []
+        for name in self._values.data(event):
+            for value in node.reads:
+                read = self._values.sizes(value)
+                if read is None or self._values.of(name) != self._values.root(value):
+                    continue
+                places = self._inside(self._found.get(name), self.recorded(value))
+                if places is None:
+                    continue
+                last.append(len(read) in _IMAGE_DIMS and np.array_equal(places, _last(read)))
+                whole = read == sizes and _plain(self._logged(name) or ()) == _plain(logged)
+                rows = operation(node.operator) == _LINEAR and np.array_equal(
+                    places, np.arange(places.size)
+                )
+                if whole:
+                    alike[digest(places)] = places
+                elif rows and sizes[-1:] == logged[-1:]:
+                    alike[digest(straight)] = straight
+        if alike:
+            return next(iter(alike.values())) if len(alike) == 1 else None
+        if last and all(last) and _is_last(logged, sizes):
+            return _last(sizes)
+        open_layout = self._in_images and event.kind not in _OF_ROWS and _is_last(logged, sizes)
+        return straight if _plain(logged) == _plain(sizes) and not open_layout else None
+
+    def _inside(self, places: Places | None, asked: Places | None) -> Places | None:
+        """Return places in what lies at others, None unless both have the same elements."""
+        if places is None or asked is None or places.size != asked.size:
+            return None
+        order = np.argsort(asked)
+        at: Any = np.searchsorted(asked, places, sorter=order)
+        found = order[np.minimum(at, order.size - 1)] if order.size else order
+        return found if np.array_equal(asked[found], places) else None
+
+    def _logged(self, name: str) -> tuple[int, ...] | None:
+        writer = self._values.writers.get(name)
+        if writer is not None:
+            return logged_sizes(writer)
+        return self._values.sizes(self._values.border.get(name))
+
+    def _recorded_moves(self, node: FlatNode) -> list[ElementMove] | None:
+        """Return the moves from the root of a recorded value to it, None if one is unknown."""
+        graph, moves = self._values.graph, list[ElementMove]()
+        for _ in range(len(graph.nodes)):
+            sizes = self._values.sizes(node.writes[0])
+            permutes = operation(node.operator) in PERMUTING
+            dims = tuple(recorded_dims(node, len(sizes or ()))) if permutes else None
+            if sizes is None or dims == ():
+                return None
+            moves.append(ElementMove(sizes, dims))
+            maker = graph.producers.get(node.reads[0])
+            if maker is None or not self._values.moves(maker[0]):
+                break
+            node = maker[0]
+        return moves[::-1]
+
+
+def _plain(sizes: Sequence[int]) -> list[int]:
+    return [size for size in sizes if size != 1]
+
+
+def _channels_last(sizes: Sequence[int]) -> tuple[int, ...]:
+    return (0, *range(2, len(sizes)), 1)
+
+
+def _last(sizes: tuple[int, ...]) -> Places:
+    return permuted(sizes, _channels_last(sizes))
+
+
+def _is_last(logged: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Return whether a value may be logged with channels last."""
+    if len(sizes) not in _IMAGE_DIMS:
+        return False
+    return _plain(logged) == _plain([sizes[dim] for dim in _channels_last(sizes)])

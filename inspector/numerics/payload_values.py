@@ -1,0 +1,120 @@
+"""What is known of the values of a payload: which recorded one each is, but for its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inspector.join.lowered_kinds import operation
+from inspector.numerics.element_moves import PERMUTING
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
+from inspector.numerics.payload_flow import is_as_large, known_sizes
+from inspector.numerics.shared_handles import DelegateEvent
+
+_MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
+
+
+class PayloadValues:
+    """Values of the payload and of the record, those that only move elements as what they move.
+
+    Attributes:
+        graph: the recorded graph
+        events: those that are all of an operator, in order
+        writers: value of the payload -> what writes it
+        nodes: of the delegate that compute, in graph order
+        moving: the others, which move the elements of a value
+        makers: recorded value -> the node that computes it
+        border: recorded values of the inputs and outputs of the payload
+        learned: recorded values that are known to be in the payload
+    """
+
+    def __init__(
+        self, graph: FlatGraph, nodes: Sequence[FlatNode], events: Sequence[DelegateEvent]
+    ) -> None:
+        self.graph = graph
+        self.events = [one for one in events if one.kind and one.writes and not _is_fused(one)]
+        self.writers = {one.writes[0]: one for one in self.events}
+        self.nodes = [one for one in nodes if one.writes and not self.moves(one)]
+        self.moving = [one for one in nodes if one.writes and self.moves(one)]
+        self.makers = {one.writes[0]: one for one in self.nodes}
+        self.border: dict[str, Value] = {}
+        self._known: dict[str, Value] = {}
+        self.learned: set[Value] = set()
+        self._doubted: set[str] = set()
+
+    def __len__(self) -> int:
+        """Return how many values of the payload are known."""
+        return len(self._known)
+
+    def learn(self, name: str, value: Value) -> None:
+        """Note which recorded value one of the payload is."""
+        place, root = self.place(name), self.root(value)
+        writer, maker = self.writers.get(place), self.makers.get(root)
+        if writer is not None and maker is not None and not is_as_large(self.graph, writer, maker):
+            return
+        known = self._known.setdefault(place, root)
+        self.learned.add(known)
+        if known != root:
+            self._doubted.add(place)
+
+    def of(self, name: str) -> Value | None:
+        """Return the recorded value that one of the payload is, None if that is not known."""
+        place = self.place(name)
+        return None if place in self._doubted else self._known.get(place)
+
+    def data(self, event: DelegateEvent) -> list[str]:
+        """Return the operands that are computed, inputs, or constants of the recorded graph."""
+        return [
+            one
+            for one in event.reads
+            if self.place(one) in self.writers or self.place(one) in self._known
+        ]
+
+    def place(self, name: str) -> str:
+        """Return the value of the payload that this one is in another layout or shape."""
+        for _ in range(len(self.writers) + 1):
+            writer = self.writers.get(name)
+            if writer is None or not is_moving(writer) or not writer.reads:
+                break
+            name = writer.reads[0]
+        return name
+
+    def root(self, value: Value) -> Value:
+        """Return the recorded value that this one is in another layout or shape."""
+        for _ in range(len(self.graph.nodes) + 1):
+            maker = self.graph.producers.get(value)
+            if maker is None or not self.moves(maker[0]):
+                break
+            value = maker[0].reads[0]
+        return value
+
+    def moves(self, node: FlatNode) -> bool:
+        """Return whether a node has the elements of its operand, each once."""
+        moving = operation(node.operator) in _MOVING and len(node.reads) == 1
+        return is_transparent(node) or moving or self._expands_nothing(node)
+
+    def sizes(self, value: Value | None) -> tuple[int, ...] | None:
+        """Return the sizes of a recorded value, None if one is unknown."""
+        return None if value is None else known_sizes(self.graph.meta.get(value))
+
+    def _expands_nothing(self, node: FlatNode) -> bool:
+        """Return whether a node expands a tensor to the sizes that it has."""
+        if operation(node.operator) != "expand" or not node.reads:
+            return False
+        before, after = self.sizes(node.reads[0]), self.sizes(node.writes[0])
+        return before is not None and before == after
+
+
+def is_moving(event: DelegateEvent) -> bool:
+    """Return whether an operator of a payload has the elements of its operand, each once."""
+    return operation(event.kind) in _MOVING
+
+
+def logged_sizes(event: DelegateEvent) -> tuple[int, ...] | None:
+    """Return the sizes of what an event logged first, None without."""
+    tensors = next(iter(event.passes), ())
+    return next((one.sizes for one in tensors), None)
+
+
+def _is_fused(event: DelegateEvent) -> bool:
+    """Return whether an operator also computes what other nodes do: an activation behind it."""
+    return event.fused or "_with_" in event.kind
