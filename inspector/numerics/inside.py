@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,16 +10,10 @@ from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, executed_inside
 from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
-from inspector.join.lowered_kinds import becomes
 from inspector.numerics.contradictions import without_contradictions
-from inspector.numerics.flat_graph import (
-    FlatGraph,
-    FlatNode,
-    Value,
-    constant_values,
-    is_transparent,
-)
-from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, constant_values
+from inspector.numerics.fused_nodes import FLOATS, QUANTIZED, in_types, type_of, with_fused
+from inspector.numerics.grades import DELEGATE_ID, HANDLE, ORDER
 from inspector.numerics.group_exits import with_group_values
 from inspector.numerics.integer_walk import integers_walked
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
@@ -50,9 +44,6 @@ HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded
 IN_INTEGERS = "the backend computes in integers here: real values between them are not in the trace"
 OF_CONSTANTS = "it is computed of constants alone, which the backend keeps in its own form"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
-# Operators whose result has the same values, shape and dtype as their operand.
-_COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
-_QUANTIZED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 _GETITEM = "_operator::getitem"
 _HALVES = ("float16", "bfloat16")
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
@@ -116,15 +107,18 @@ def inside_outputs(
         matched = with_group_values(
             join.graph, nodes, matched, shared, events, suffixes.get(step, ())
         )
-        own = _with_fused(join.graph, nodes, matched, events, shared)
+        own = with_fused(join.graph, nodes, matched, events, shared)
         left = {name for name in shared if name not in own or own[name].nodes[-1] != name}
         left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes[-1] == name}
         flowing = walked(join.graph, nodes, matched, left, events, known)
-        own |= _in_types(join.graph, nodes, flowing)
+        own |= in_types(join.graph, nodes, flowing)
         unknown = {one.node.name for one in nodes} - {
             name for name, event in own.items() if event.nodes[-1] == name
         }
         own |= integers_walked(join.graph, nodes, events, known, unknown)
+        for name in shared:  # of several steps: none is known to be its, so none has it fused
+            if name in own and own[name].nodes[-1] != name:
+                del own[name]
         by_name = {node.node.name: node for node in nodes}
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
         why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}
@@ -145,9 +139,9 @@ def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent
     if constant_values(graph).issuperset(node.writes):
         return OF_CONSTANTS
     passes = [each for one in events if node.node.name in one.nodes for each in one.passes]
-    real = _type(graph, node) in _FLOATS
+    real = type_of(graph, node) in FLOATS
     logged = {tensor.scalar_type for each in passes for tensor in each}
-    return IN_INTEGERS if real and logged and logged.issubset(_QUANTIZED) else SHARED
+    return IN_INTEGERS if real and logged and logged.issubset(QUANTIZED) else SHARED
 
 
 def _value_suffixes(session: Session, method: str) -> dict[int, tuple[str, ...]]:
@@ -252,149 +246,6 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
         return inside.by_name.get(link.payload_nodes[0] if link.payload_nodes else name)
     place = named_node(name)  # as traces of our engines have it
     return inside.nodes[place] if place is not None and place < len(inside.nodes) else None
-
-
-def _with_fused(
-    graph: FlatGraph,
-    nodes: tuple[FlatNode, ...],
-    logged: dict[str, DelegateEvent],
-    events: Sequence[DelegateEvent],
-    shared: Collection[str] = (),
-) -> dict[str, DelegateEvent]:
-    """Add to each event the nodes fused into it: those after its last one without an event.
-
-    These are activations and batch norms: the only reader, of equal type and shape, without event.
-    A reader whose kind the payload has a step of is not fused.
-
-    Args:
-        graph: the recorded graph
-        nodes: of the delegate
-        logged: events of the nodes that are known
-        events: all of the call
-        shared: nodes that have events, though it is unknown which: part of their own ones only
-    """
-    by_name = {node.node.name: node for node in nodes}
-    handles = {event.name: event.nodes for event in events}
-    found: dict[str, DelegateEvent] = {}
-    for event in dict.fromkeys(logged.values()):
-        last = by_name.get(event.nodes[-1])
-        more: list[str] = []
-        while last is not None:
-            last = _follower(graph, last, by_name)
-            if last is None or last.node.name in logged or _has_step(last, event, events):
-                break
-            own = len(more) < event.fused or last.node.name in handles.get(event.name, ())
-            if last.node.name in shared and not own:
-                break
-            if event.grade == DELEGATE_ID and not _is_copy(last):
-                break
-            more.append(last.node.name)
-        grade = _grade(graph, [by_name[name] for name in (*event.nodes, *more)], event, len(more))
-        fused = replace(event, nodes=(*event.nodes, *more), grade=grade)
-        whole = _in_its_type(graph, by_name, fused)
-        found.update((name, whole) for name in whole.nodes if name in by_name)
-    return found
-
-
-def _in_types(
-    graph: FlatGraph, nodes: Sequence[FlatNode], logged: Mapping[str, DelegateEvent]
-) -> dict[str, DelegateEvent]:
-    """Return node -> event, without those whose values are quantized and those of the node not."""
-    by_name = {node.node.name: node for node in nodes}
-    typed = {name: _in_its_type(graph, by_name, event) for name, event in logged.items()}
-    return {name: event for name, event in typed.items() if event.nodes[-1] == name}
-
-
-def _has_step(node: FlatNode, before: DelegateEvent, events: Sequence[DelegateEvent]) -> bool:
-    """Return whether the payload has a step of a node's kind that reads the value before it."""
-    read = set(before.writes)
-    return any(
-        one.kind and not read.isdisjoint(one.reads) and becomes(node.operator, one.kind)
-        for one in events
-    )
-
-
-def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: DelegateEvent, more: int) -> str:
-    """Return the grade of the match of an event with the value of the last of some nodes.
-
-    Args:
-        graph: the recorded graph
-        nodes: of the event, in graph order
-        event: the event
-        more: number of nodes at the end that its handles do not name
-    """
-    if event.grade in (DELEGATE_ID, ORDER) or len(nodes) == 1:
-        return event.grade
-    unnamed = [node for node in nodes[len(nodes) - more :] if not _is_copy(node)]
-    if len(unnamed) > event.fused:
-        return ORDER
-    reached = {nodes[-1].place}
-    for node in reversed(nodes[:-1]):
-        users = {user.place for value in node.writes for user in graph.users.get(value, ())}
-        if users & reached:
-            reached.add(node.place)
-    return FLOW if len(reached) == len(nodes) else ORDER
-
-
-def _is_copy(node: FlatNode) -> bool:
-    return is_transparent(node) or node.operator in _COPIES
-
-
-def _in_its_type(
-    graph: FlatGraph, members: Mapping[str, FlatNode], event: DelegateEvent
-) -> DelegateEvent:
-    """Return the event with the node of the logged dtype last: a delegate may hold it quantized.
-
-    Or it logged real values of a node that is recorded with integers. It has no passes if none of
-    its nodes has the logged dtype.
-    """
-    logged = next((each[0].scalar_type for each in event.passes if each), -1)
-    types = {name: _type(graph, members[name]) for name in event.nodes if name in members}
-    recorded = types.get(event.nodes[-1], -1)
-    if {_is_quantized(logged), _is_quantized(recorded)} != {True, False}:
-        return event
-    fitting = [name for name, code in types.items() if code == logged]
-    if not fitting:
-        behind = _quantizer(graph, members, members[event.nodes[-1]], logged)
-        if not behind:
-            return replace(event, passes=())
-        return replace(event, nodes=(*event.nodes, behind))
-    others = [name for name in event.nodes if name != fitting[-1]]
-    return replace(event, nodes=(*others, fitting[-1]))
-
-
-def _quantizer(graph: FlatGraph, members: Mapping[str, FlatNode], node: FlatNode, code: int) -> str:
-    """Return the only node of the delegate that converts a node to a dtype."""
-    users = {user.place: user for user in graph.users.get(node.writes[0], ())}
-    found = [user for user in users.values() if _type(graph, user) == code]
-    own = [user for user in found if members.get(user.node.name) is user]
-    return own[0].node.name if len(own) == len(users) == 1 else ""
-
-
-def _is_quantized(code: int) -> bool | None:
-    """Return whether a dtype is that of quantized values, None for neither."""
-    return True if code in _QUANTIZED else False if code in _FLOATS else None
-
-
-def _type(graph: FlatGraph, node: FlatNode) -> int:
-    meta = graph.meta.get(node.writes[0]) if node.writes else None
-    return meta.tensor.scalar_type if meta is not None and meta.tensor is not None else -1
-
-
-def _follower(graph: FlatGraph, node: FlatNode, members: Mapping[str, FlatNode]) -> FlatNode | None:
-    """Return the one node of a delegate that reads a node, None for a branch or another shape."""
-    value = node.writes[0]
-    users = dict.fromkeys(user.place for user in graph.users.get(value, ()))
-    if len(users) != 1 or value in graph.results:
-        return None
-    user = graph.nodes[next(iter(users))]
-    if members.get(user.node.name) is not user or not user.writes:
-        return None
-    before, after = graph.meta.get(value), graph.meta.get(user.writes[0])
-    if before is None or after is None or before.tensor is None or after.tensor is None:
-        return None
-    kept = before.tensor.scalar_type == after.tensor.scalar_type
-    return user if kept and before.tensor.sizes == after.tensor.sizes else None
 
 
 def _inside(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
+from inspector.numerics.fused_nodes import with_fused
 from inspector.numerics.group_exits import with_group_values
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.etdump import DebugTensor
@@ -175,3 +176,26 @@ def test_equal_calls_on_equal_values_are_one_value() -> None:
     }
     found = _known(_graph(specs, ("mul",)), [_step("mul", "x", ("mul",))])
     assert found == {"again": ("mul", ("again",))}
+
+
+@pytest.mark.parametrize(
+    ("operator", "last"), [("aten::relu", "behind"), ("aten::convolution", "before")]
+)
+def test_convolution_is_never_part_of_the_step_before_it(operator: str, last: str) -> None:
+    """One without a step of its own is in that of the norm behind it."""
+    graph = _graph({"before": ("aten::hardswish", ("x",)), "behind": (operator, ("before",))})
+    event = _step("MUL", "x", ("before",))
+    found = with_fused(graph, graph.nodes, {"before": event}, [event])
+    assert {one.nodes[-1] for one in found.values()} == {last}
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_node_whose_steps_may_come_is_not_part_of_the_one_before_it(goes_on: bool) -> None:
+    """A softmax of a payload that has the handles of all nodes at each of its steps."""
+    graph = _graph({"add": ("aten::add", ("x",)), "soft": ("aten::_softmax", ("add",))})
+    names = ("add", "soft")
+    step = _step("ADD", "x", names)
+    later = [_step("REDUCE_MAX", "ADD", names)] if goes_on else []
+    known = {"add": replace(step, nodes=("add",))}
+    found = with_fused(graph, graph.nodes, known, [step, *later], {"soft"})
+    assert ("soft" in found) is not goes_on
