@@ -40,7 +40,8 @@ def with_group_values(
     found = dict(matched)
     known = {name + suffix: name for name in shared for suffix in ("", *suffixes)}
     for event in events:
-        name = next((known[one] for one in event.writes if one in known), "")
+        written = () if _are_numbered(event.writes) else event.writes
+        name = next((known[one] for one in written if one in known), "")
         if name in event.nodes:
             found.setdefault(name, replace(event, nodes=(name,)))
     _add_exits(graph, nodes, found, shared, events)
@@ -48,6 +49,16 @@ def with_group_values(
     named = {name for name, own in names.items() if name in found and own & {*found[name].writes}}
     _add_merged(graph, nodes, found, named, {n: one for one in events for n in one.writes})
     return _with_equal_calls(graph, nodes, found)
+
+
+def _are_numbered(names: Sequence[str]) -> bool:
+    """Return whether names are one with the numbers of several results behind it.
+
+    Their compiler numbers them, as that of the record numbers nodes: `split_1` is a result of
+    `split` here, and the second split there.
+    """
+    stems = {name.removesuffix(f"_{place}") for place, name in enumerate(names)}
+    return len(names) > 1 and len(stems) == 1
 
 
 def _add_merged(

@@ -178,6 +178,17 @@ def test_equal_calls_on_equal_values_are_one_value() -> None:
     assert found == {"again": ("mul", ("again",))}
 
 
+def test_numbered_result_of_an_operator_is_no_node_of_that_name() -> None:
+    """Core ML numbers the results of a split as the record numbers its splits."""
+    graph = _graph({"split": ("aten::split", ("x",)), "split_1": ("aten::split", ("y",))})
+    names = ("split", "split_1")
+    several = replace(_step("a", "x", names), writes=("split_0", "split_1", "split_2"))
+    alone = replace(_step("b", "y", names), writes=("split_1",))
+    assert with_group_values(graph, graph.nodes, {}, set(names), [several]) == {}
+    found = with_group_values(graph, graph.nodes, {}, set(names), [several, alone])
+    assert {name: one.name for name, one in found.items()} == {"split_1": "b"}
+
+
 @pytest.mark.parametrize(
     ("operator", "last"), [("aten::relu", "behind"), ("aten::convolution", "before")]
 )
