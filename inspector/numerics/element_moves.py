@@ -16,7 +16,7 @@ from schema.dtypes.scalar_type import numel
 from schema.graph import GraphNode
 
 Cut = tuple[int, int, int, int]  # dimension, start, stop, step
-_CUTTING = frozenset(("select", "slice"))
+CUTTING = frozenset(("select", "slice"))
 PERMUTING = frozenset(("permute", "transpose"))
 _MOST_ELEMENTS = 1 << 20  # of a value whose elements are followed
 _ORDERS = ("dims", "perm", "perms", "permutation", "permute")  # attributes of payload nodes
@@ -88,7 +88,7 @@ def recorded_cut(node: GraphNode, sizes: Sequence[int]) -> tuple[Cut, ...]:
     kind = operation(node.target)
     given = {one.name: one.literal for one in node.args if not one.values}
     dim = given.get("dim", 0)
-    if kind not in _CUTTING or not isinstance(dim, int) or not -len(sizes) <= dim < len(sizes):
+    if kind not in CUTTING or not isinstance(dim, int) or not -len(sizes) <= dim < len(sizes):
         return ()
     dim, size = dim % len(sizes), sizes[dim]
     start = given.get("index" if kind == "select" else "start")
@@ -153,6 +153,12 @@ def integers(node: GraphNode) -> tuple[int, ...]:
             break
         found += own
     return tuple(found)
+
+
+def begin_alike(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether constant arguments agree as far as both are given."""
+    count = min(len(one), len(other))
+    return count > 0 and one[:count] == other[:count]
 
 
 def _integers(found: object) -> list[int]:

@@ -33,6 +33,7 @@ _TRANSPARENT = frozenset(
         "_operator::getitem",
     }
 )
+_EXPAND = "aten::expand_copy"
 _SAME = {"aten::clone": "dim_order_ops::_clone_dim_order", "aten::_to_copy": "aten::to"}
 
 
@@ -94,11 +95,21 @@ class FlatGraph:
             at = value
             for _ in range(len(self.nodes) + 1):
                 maker = self.producers.get(at)
-                if maker is None or not is_transparent(maker[0]):
+                if maker is None or not (
+                    is_transparent(maker[0]) or self.expands_nothing(maker[0])
+                ):
                     break
                 at = maker[0].reads[0]
             found = self._roots[value] = at
         return found
+
+    def expands_nothing(self, node: FlatNode) -> bool:
+        """Return whether a node expands a tensor to the sizes that it has."""
+        if node.operator != _EXPAND or not node.reads or not node.writes:
+            return False
+        metas = [self.meta.get(one) for one in (node.reads[0], node.writes[0])]
+        sizes = [one.tensor.sizes for one in metas if one is not None and one.tensor is not None]
+        return len(sizes) == 2 and sizes[0] == sizes[1]
 
 
 def is_transparent(node: FlatNode) -> bool:

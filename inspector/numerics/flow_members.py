@@ -14,8 +14,9 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
-from inspector.join.lowered_kinds import becomes
+from inspector.join.lowered_kinds import becomes, operation
 from inspector.join.operands import plan_operands
+from inspector.numerics.element_moves import CUTTING, begin_alike, integers
 from inspector.numerics.flat_graph import (
     FlatGraph,
     FlatNode,
@@ -40,6 +41,9 @@ _PASSING = (
     *("aten.squeeze_copy.dims", "aten.unsqueeze_copy.default", "aten.view_copy.default"),
     *("aten.clone.default", "dim_order_ops._to_dim_order_copy.default"),
 )
+_CONVOLUTION = "aten::convolution"
+_NORM = "aten::_native_batch_norm_legit_no_training"
+_WITH_CLAMP = "_with_clamp"
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
 
@@ -85,6 +89,7 @@ class _MemberWalk:
         self._taken: dict[int, int] = {}  # node -> the instruction that is it, or has it
         self._unsure: set[int] = set()
         self._doubted: set[Value] = set()
+        self._kinds: set[str] = set()  # of the nodes of the payload at hand
         self._weights = _Weights(session, method, flat)
         self._by_handle: dict[int, list[FlatNode]] = {}
         for node in flat.nodes:
@@ -190,7 +195,9 @@ class _MemberWalk:
         given = list(zip(payload.inputs, call.args[:split], strict=True))
         local = {name: self._known[index] for name, index in given if index in self._known}
         held = {name for name, index in given if self._is_held(index)} - set(local)
-        for node in inside_delegate(self._session, self._method, call.delegate_index).nodes:
+        inside = inside_delegate(self._session, self._method, call.delegate_index).nodes
+        self._kinds = {one.node.target for one in inside}
+        for node in inside:
             self._inside(step, node, local, held)
         for name, index in zip(payload.outputs, call.args[split:], strict=True):
             if name in local:
@@ -220,6 +227,11 @@ class _MemberWalk:
         ]
         constants = [bytes(c.data) for one in given if (c := one.constant) and c.data is not None]
         candidates = [one for one in candidates if _moves_alike(one, node)]
+        if operation(kind) in CUTTING:  # a dimension may be counted from behind on one side
+            given_at = integers(node.node)
+            candidates = [
+                one for one in candidates if begin_alike(given_at, integers(one.node))
+            ] or candidates
         chosen, sure = self._choice(
             candidates if len(known) == len(reads) else [], known, constants
         )
@@ -230,9 +242,20 @@ class _MemberWalk:
                 local.update((value.name, known[0]) for value in outputs)
             return
         self._take(step, chosen, sure=sure)
-        last = self._bounded(step, chosen) if node.activation else chosen
+        last = self._normed(step, chosen) if becomes(_CONVOLUTION, kind) else chosen
+        last = self._bounded(step, last) if node.activation or _WITH_CLAMP in kind else last
         for value, result in zip(outputs, last.writes, strict=False):
             local[value.name] = result
+
+    def _normed(self, step: int, node: FlatNode) -> FlatNode:
+        """Return the batch norm behind a convolution that its payload has folded into it."""
+        users = list(self._users(node.writes[0]))
+        if len(users) != 1 or users[0].operator != _NORM or users[0].place in self._taken:
+            return node
+        if any(becomes(_NORM, kind) for kind in self._kinds):
+            return node
+        self._take(step, users[0], sure=True)
+        return users[0]
 
     def _bounded(self, step: int, node: FlatNode) -> FlatNode:
         """Return the activation after a node that is fused into it."""

@@ -13,6 +13,7 @@ from inspector.numerics.shared_handles import DelegateEvent
 QUANTIZED, FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 # Operators whose result has the same values, shape and dtype as their operand.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
+_NORM = "aten::_native_batch_norm_legit_no_training"
 _PRODUCTS = frozenset(map(operation, ("conv2d", "linear", "bmm", "matmul")))  # never fused behind
 
 
@@ -48,7 +49,8 @@ def with_fused(
             if operation(last.operator) in _PRODUCTS:
                 break
             named = last.node.name in handles.get(event.name, ())
-            own = len(more) < event.fused or (named and not _goes_on(last, event, events))
+            acts = sum(by_name[name].operator != _NORM for name in more)
+            own = acts < event.fused or (named and not _goes_on(last, event, events))
             if last.node.name in shared and not own:
                 break
             if event.grade == DELEGATE_ID and not _is_copy(last):

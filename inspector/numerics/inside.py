@@ -117,7 +117,7 @@ def inside_outputs(
         }
         own |= integers_walked(join.graph, nodes, events, known, unknown)
         for name in shared:  # of several steps: none is known to be its, so none has it fused
-            if name in own and own[name].nodes[-1] != name:
+            if name in own and own[name].nodes[-1] != name and not own[name].fused:
                 del own[name]
         by_name = {node.node.name: node for node in nodes}
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}

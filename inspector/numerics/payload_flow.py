@@ -121,7 +121,7 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         kind,
         reads,
         writes,
-        fused=bool(node.activation),
+        fused=bool(node.activation) or "_with_" in kind,  # conv_with_clamp
         dims=permuted_dims(node.node),
         given=integers(node.node),
         cut=_cut(node),

@@ -31,7 +31,7 @@ class PayloadValues:
         self, graph: FlatGraph, nodes: Sequence[FlatNode], events: Sequence[DelegateEvent]
     ) -> None:
         self.graph = graph
-        self.events = [one for one in events if one.kind and one.writes and not _is_fused(one)]
+        self.events = [one for one in events if one.kind and one.writes and not one.fused]
         self.writers = {one.writes[0]: one for one in self.events}
         self.nodes = [one for one in nodes if one.writes and not self.moves(one)]
         self.moving = [one for one in nodes if one.writes and self.moves(one)]
@@ -90,18 +90,11 @@ class PayloadValues:
     def moves(self, node: FlatNode) -> bool:
         """Return whether a node has the elements of its operand, each once."""
         moving = operation(node.operator) in _MOVING and len(node.reads) == 1
-        return is_transparent(node) or moving or self._expands_nothing(node)
+        return is_transparent(node) or moving or self.graph.expands_nothing(node)
 
     def sizes(self, value: Value | None) -> tuple[int, ...] | None:
         """Return the sizes of a recorded value, None if one is unknown."""
         return None if value is None else known_sizes(self.graph.meta.get(value))
-
-    def _expands_nothing(self, node: FlatNode) -> bool:
-        """Return whether a node expands a tensor to the sizes that it has."""
-        if operation(node.operator) != "expand" or not node.reads:
-            return False
-        before, after = self.sizes(node.reads[0]), self.sizes(node.writes[0])
-        return before is not None and before == after
 
 
 def is_moving(event: DelegateEvent) -> bool:
@@ -113,8 +106,3 @@ def logged_sizes(event: DelegateEvent) -> tuple[int, ...] | None:
     """Return the sizes of what an event logged first, None without."""
     tensors = next(iter(event.passes), ())
     return next((one.sizes for one in tensors), None)
-
-
-def _is_fused(event: DelegateEvent) -> bool:
-    """Return whether an operator also computes what other nodes do: an activation behind it."""
-    return event.fused or "_with_" in event.kind

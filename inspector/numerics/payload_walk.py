@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from inspector.join.lowered_kinds import becomes, operation
-from inspector.numerics.element_moves import digest, integers
+from inspector.numerics.element_moves import begin_alike, digest, integers
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import has_shape_of
@@ -295,12 +295,6 @@ def _only_pairs(
     """Return the operators and nodes that only each other can be: of slices by where they begin."""
     if len(events) == len(nodes) == 1:
         return [(events[0], nodes[0])]
-    pairs = [(e, n) for e, n in product(events, nodes) if _begin_alike(e.given, integers(n.node))]
+    pairs = [(e, n) for e, n in product(events, nodes) if begin_alike(e.given, integers(n.node))]
     sides = [Counter(id(one) for one in side) for side in zip(*pairs, strict=True)]
     return [(e, n) for e, n in pairs if sides[0][id(e)] == sides[1][id(n)] == 1]
-
-
-def _begin_alike(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Return whether arguments agree as far as both are given."""
-    count = min(len(one), len(other))
-    return count > 0 and one[:count] == other[:count]

@@ -61,6 +61,19 @@ def test_values_of_a_stock_payload_are_found_by_its_operators(
     assert max(sure) < 1e-4
 
 
+@pytest.mark.slow
+def test_calls_that_share_handles_have_the_nodes_that_their_payloads_compute(
+    tmp_path: Path,
+) -> None:
+    """A norm and a clamp are in the convolution before them, and an expansion is none."""
+    run = _gap(DATA / "backends/vulkan_moved", tmp_path)
+    calls = [row for row in run.rows if row.place != INSIDE]
+    assert all(row.total is not None and row.total.max_abs < 1e-5 for row in calls)
+    inside = [row for row in run.rows if row.place == INSIDE and row.total is not None]
+    assert len(inside) >= 45  # of 52: the others are of weights
+    assert all(row.total is not None and row.total.max_abs < 1e-5 for row in inside)
+
+
 def test_moves_that_put_elements_in_the_same_places_are_equal() -> None:
     straight = arrangement((2, 3, 4), [ElementMove((6, 4)), ElementMove((4, 6), (1, 0))])
     around = arrangement((2, 3, 4), [ElementMove((4, 2, 3), (2, 0, 1)), ElementMove((4, 6))])
