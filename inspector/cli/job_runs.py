@@ -261,3 +261,19 @@ def _watched(running: Running, progress: Progress, stop: Callable[[], bool] | No
     progress.show(running.take())
     progress.end()
     return running.outcome
+
+
+def program_in_folder(path: str) -> tuple[str, str]:
+    """Return the one program in a folder, and its record if there is one; both empty for a file.
+
+    Raises: CommandError if it holds no program, or several
+    """
+    folder = Path(path)
+    if not path or not folder.is_dir() or is_vendor_model(folder):
+        return "", ""
+    found = sorted(path for end in ("*.pte", "*.bpte") for path in folder.glob(end))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise CommandError(f"{folder}: expected one program in the folder, found {names}", USAGE)
+    records = sorted(folder.glob("*.etrecord"))
+    return str(found[0]), str(records[0]) if len(records) == 1 else ""

@@ -22,6 +22,7 @@ from inspector.cli.job_runs import (
     count_or_none,
     engine_lines,
     finished,
+    program_in_folder,
     refused,
 )
 from inspector.cli.options import add_folder_output
@@ -65,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="MODEL",
-        help="a .pte or .bpte file, or the folder of a compile",
+        help="a .pte or .bpte file, or a folder with one",
     )
     add_folder_output(parser, "folder for outputs.pt, run.json and the traces; required")
     parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
@@ -206,12 +207,19 @@ def run(options: Namespace) -> Answer:
 
 
 def _look_into_folder(options: Namespace) -> None:
-    """Take the files of a compile where its folder was named; files that were named stay."""
+    """Take the files of a compile where its folder was named; files that were named stay.
+
+    Raises: CommandError for another folder that has no program, or several
+    """
     folder = Path(options.program)
-    if not options.program or not (folder / PROGRAM).is_file():
+    if options.program and (folder / PROGRAM).is_file():
+        program, record = str(folder / PROGRAM), folder / RECORD
+    else:
+        program, name = program_in_folder(options.program)
+        record = Path(name)
+    if not program:
         return
-    record = folder / RECORD
-    options.program = str(folder / PROGRAM)
+    options.program = program
     if options.toolchain != EXECUTORCH:  # its runtime runs no recorded graphs
         options.record = options.record or (str(record) if record.is_file() else "")
     options.ptd = options.ptd or [str(path) for path in sorted(folder.glob("*.ptd"))]

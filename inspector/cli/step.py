@@ -16,6 +16,7 @@ from inspector.cli.job_runs import (
     check_inputs,
     count_or_none,
     finished,
+    program_in_folder,
     refused,
 )
 from inspector.cli.options import add_output
@@ -26,7 +27,6 @@ from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.tables.steps import node_table, value_table, with_recorded
-from schema.files.vendor_models import is_vendor_model
 from schema.recipe.assignments import AssignmentError, assignment_error, parse_setting
 
 _REPLACEMENT = "ID=zeros, ID=ones, ID=NUMBER or ID=FILE.pt"
@@ -107,7 +107,9 @@ def _replacement(text: str) -> tuple[int, str]:
 
 def run(options: Namespace) -> Answer:
     """Step through the call in a worker process."""
-    _open_folder(options)
+    program, record = program_in_folder(options.program)
+    options.program = program or options.program
+    options.record = options.record or record
     job = _job(options)
     options.inputs = [job.program]
     files = [
@@ -130,24 +132,6 @@ def run(options: Namespace) -> Answer:
     record = load_session([options.record], strict=True).record if options.record else None
     nodes = with_recorded(record, report["method"], report["nodes"])
     return _answer({**report, "nodes": nodes})
-
-
-def _open_folder(options: Namespace) -> None:
-    """Replace a folder by the program in it, with its record.
-
-    Raises: CommandError if it holds none, or several
-    """
-    folder = Path(options.program)
-    if not folder.is_dir() or is_vendor_model(folder):
-        return
-    found = sorted(path for end in ("*.pte", "*.bpte") for path in folder.glob(end))
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
-        raise CommandError(f"{folder}: expected one program in the folder, found {names}", USAGE)
-    options.program = str(found[0])
-    records = sorted(folder.glob("*.etrecord"))
-    if not options.record and len(records) == 1:
-        options.record = str(records[0])
 
 
 def _job(options: Namespace) -> StepJob:
