@@ -593,8 +593,7 @@ def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:
         *(str(CONVNET / name) for name in ("model.pte", "model.etrecord"))
     ]
     assert (tmp_path / "out/run.etdp").is_file()
-    net = tmp_path / "net"
-    net.mkdir()
+    (net := tmp_path / "net").mkdir()
     empty = run("run", net, "-o", tmp_path / "none")
     assert (empty.code, "expected one program in the folder, found none" in empty.err) == (2, True)
     (net / "stock.pte").write_bytes((CONVNET / "model.pte").read_bytes())  # of any name
