@@ -157,7 +157,7 @@ def _repeats(model: Any, state: DecoderState) -> bool:  # noqa: ANN401
     Some families keep a state in their modules, which an export would take for constants: they
     fail, since another text is begun between the calls.
     """
-    tokens = torch.tensor([[0, 1]])
+    tokens = torch.tensor([_ordinary_tokens(model.config.get_text_config())])
     empty = {kept.name: torch.zeros_like(kept.holder[kept.key]) for kept in state.kept}
     filled, other = ({name: one.clone() for name, one in empty.items()} for _ in range(2))
 
@@ -173,6 +173,13 @@ def _repeats(model: Any, state: DecoderState) -> bool:  # noqa: ANN401
     state.enter(empty, torch.tensor([0]), tokens)
     most = 1e-4 if whole.dtype is torch.float32 else 0.1
     return not bool((last - whole).abs().max() > most * whole.abs().max())
+
+
+def _ordinary_tokens(config: Any) -> list[int]:  # noqa: ANN401
+    """Return two tokens that pad nothing: some families count positions without the padding."""
+    known = range(min(3, config.vocab_size))
+    found = [token for token in known if token != getattr(config, "pad_token_id", None)]
+    return [found[0], found[-1]]
 
 
 def _refused(model: Any, words: str) -> FamilyError:  # noqa: ANN401

@@ -94,6 +94,7 @@ LLAMA4 = {
 }
 MANY = {
     "opt": {"ffn_dim": 64, "word_embed_proj_dim": 32},  # positions counted by a mask
+    "camembert": {"is_decoder": True},  # positions begin behind that of the padding
     "biogpt": {},
     "falcon": {},  # one head of keys for all
     "falcon+alibi": {"alibi": True, "multi_query": False},  # which takes distances from a mask
