@@ -45,6 +45,7 @@ from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
 from inspector.worker.lowering import backend_config, check_files, check_names, rules_without_effect
 from inspector.worker.recorded import recorded_programs
+from inspector.worker.separate_states import separate_states
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
@@ -164,7 +165,7 @@ def compile_into(
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, listener), listener)
     _note_exported(listener, ("export", "load"), source)
-    quantizes = job.quantising.requested
+    exported, quantizes = source.programs, job.quantising.requested
     floats = with_own_state(source.programs) if quantizes else dict[str, ExportedProgram]()
     source = warm.quantize_source(job, source, listener)
     if quantizes:
@@ -183,6 +184,7 @@ def compile_into(
     noted = rules_without_effect(job, source.programs, done.edge)
     if quantizes:
         noted.append(weights_as_floats(source.programs, done.edge.verdicts))
+    noted.append(separate_states(exported, done.edge.lowered_programs, job.backend_config))
     for text in filter(None, (*noted, kernels_missing(done.program))):
         listener("warning", text=text, file="", line=0)
     with timed_stage(listener, "record"):
