@@ -49,14 +49,14 @@ class TensorSegment:
         self._by_sample: dict[Any, list[tuple[int, memoryview]]] = {}
         self._held: list[torch.Tensor] = []  # addresses are unique only while the tensors are alive
 
-    def add(self, tensor: torch.Tensor, *, share: bool = True) -> int:
+    def add(self, tensor: torch.Tensor) -> int:
         """Return the entry that holds a tensor's bytes."""
         place = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        if share and place in self._by_place:
+        if place in self._by_place:
             return self._by_place[place]
         self._held.append(tensor)
         data = raw_bytes(tensor)
-        entry = self._equal(data) if share else None
+        entry = self._equal(data)
         if entry is None:
             entry = self._append(data)
         self._by_place[place] = entry

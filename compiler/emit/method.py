@@ -292,7 +292,7 @@ class _Emission:
                 "emit_mutable_buffer_names=True and assign memory to it before the method runs"
             )
         stored = planned and (self.options.zero_state or bool(data.any()))
-        buffer = self.stores.states.add(data, share=False) if stored else 0
+        buffer = self.stores.states.add(data) if stored else 0
         self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)
 
     def _data(self, spec: Any) -> torch.Tensor:  # noqa: ANN401

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from compiler import ExecutorchBackendConfig, to_edge
+from compiler import ExecutorchBackendConfig, MemoryPlanningPass, to_edge
 from runtime import Runtime
+from schema.program import decode
 from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.slow
@@ -52,6 +53,37 @@ def test_only_zeros_are_left_out_and_every_load_begins_with_them(
         method = Runtime.get().load_program(data).load_method("forward")
         sums = [float(method.execute([torch.full((256,), one)])[0]) for one in (1.0, 2.0)]
         assert sums == [256 * (first + 1), 256 * (first + 3)]
+
+
+class TwoSums(torch.nn.Module):
+    """Two buffers that begin alike and are written apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = Sums(3.0), Sums(3.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.one(x) - self.other(2 * x)
+
+
+@pytest.mark.interop
+def test_equal_bytes_of_states_are_stored_once(tmp_path: Path) -> None:
+    exported = torch.export.export(TwoSums().eval(), (torch.ones(256),))
+    config = ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True)
+    )
+    data = bytes(to_edge({"forward": exported, "again": exported}).to_executorch(config).buffer)
+    table = decode(data).table
+    (states,) = table.mutable_data_segments or ()
+    assert len(states.offsets) == 2  # the first entry is empty
+    assert table.segments[states.segment_index].size == 4 * 256
+    method = Runtime.get().load_program(data).load_method("forward")
+    differences = [float(method.execute([torch.full((256,), one)])[0]) for one in (1.0, 2.0)]
+    assert differences == [-256.0, -768.0]
+    path = tmp_path / "model.pte"
+    path.write_bytes(data)
+    run_stock(["-c", SCRIPT, path, tmp_path / "values.json"])
+    assert (tmp_path / "values.json").read_text() == "[-256.0, -768.0]"
 
 
 @pytest.mark.interop
