@@ -15,7 +15,7 @@ from compiler.llm.size_checks import FamilyError
 Tensor = torch.Tensor
 _ATTENTION = ("keys", "values", "cumulative_length")  # of a layer with attention
 _RECURRENT = ("conv_states", "recurrent_states")  # of a layer without, each by its number
-
+_KEYWORDS = ("cache", "cache_params")  # of state-space models, by release of the package
 _COUNTED = "embed_positions"  # of families that count the tokens before in Python, as OPT does
 
 
@@ -99,7 +99,7 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
         cache: Any = package.StaticCache(config=text, max_cache_len=length)
         cache.layers[:] = [_whole(one, length) for one in cache.layers]
         taken = inspect.signature(untyped.forward).parameters
-        keyword = "cache" if "cache" in taken else "past_key_values"
+        keyword = next((name for name in _KEYWORDS if name in taken), "past_key_values")
         state = {keyword: cache, "use_cache": True}
         first = torch.zeros((1, 1), dtype=torch.int64, device=untyped.device)
         with torch.no_grad():

@@ -133,6 +133,7 @@ MANY = {
 }
 ONE = {  # one token a call
     "mamba": {"state_size": 8},
+    "mamba2": {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1, "chunk_size": 8},
     "bamba": BAMBA,  # infinity in config.json
     "lfm2": {**PAIRS, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": MIXED,
