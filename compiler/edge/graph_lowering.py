@@ -104,6 +104,10 @@ class GraphLowering:
                 handler(node)
             except UnsupportedError as error:
                 raise UnsupportedError(f"{error}: {at(node)}") from error
+        self.eliminate_dead_code()
+
+    def eliminate_dead_code(self) -> None:
+        """Remove the calls whose results nobody reads."""
         self.graph.eliminate_dead_code(is_impure_node=_is_fixed)
 
     def new(self, leaf: Any) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ each kind of arguments, and metadata is inherited from the node it replaces.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense, 
 from compiler.dialect.ops import edge_op
 from compiler.dialect.templates import ScalarConstant, describe_output
 from compiler.edge.config import EdgeCompileConfig
+from compiler.edge.constant_results import constant_results
 from compiler.edge.graph_lowering import GraphLowering, SharedState
 from compiler.edge.lineage import Lineage, renumber
 from compiler.edge.outside_core import kept_whole
@@ -69,6 +71,7 @@ def lower(
     shared = SharedState(templates, Lineage(), mode, lower_call)
     lowering = _ProgramLowering(shared, program)
     lowering.lower(program.graph.nodes)
+    lowering.compute_outside_core(program.constants, config)
     renumber(lowering.graph, lowering.bodies)
     return LoweredGraph(
         lowering.graph, lowering.bodies, lowering.lifted, lowering.written, lowering.outputs
@@ -146,6 +149,20 @@ class _ProgramLowering(GraphLowering):
         if self.last_placeholder is not None:
             return self.graph.inserting_after(self.last_placeholder)
         return self.graph.inserting_before(next(iter(self.graph.nodes)))
+
+    def compute_outside_core(self, constants: Mapping[str, Any], config: EdgeCompileConfig) -> None:
+        """Replace operators that no edge program may have where they read constants alone."""
+        known: dict[str, torch.Tensor] = {}
+        for name, spec in self.kinds.items():
+            value = constants.get(spec.target or "")
+            fixed = spec.kind == InputKind.CONSTANT_TENSOR and name not in self.written
+            if fixed and isinstance(value, torch.Tensor):
+                known[name] = value
+        found = constant_results(self.graph, {**known, **self.lifted}, config)
+        for node, value in found.items():
+            node.replace_all_uses_with(self._lifted(value.contiguous()))
+        if found:
+            self.eliminate_dead_code()
 
     def output(self, node: torch.fx.Node) -> None:
         """Create the results: mutated values first, then the user's."""
