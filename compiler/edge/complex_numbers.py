@@ -1,7 +1,7 @@
 """Decompositions of complex operators into those with stock kernels.
 
-These kernels move complex values and add, subtract and multiply them for equal sizes;
-they neither broadcast them nor create them from pairs of floats.
+These kernels move complex values and add, subtract and multiply tensors of equal sizes with more
+than one element; they neither broadcast them nor create them from pairs of floats.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def _of_parts(real: Any, imaginary: Any) -> Any:  # noqa: ANN401
     """Return ``real + imaginary * 1j``; an infinite imaginary part makes the real one NaN."""
     dtype = torch.complex128 if real.dtype == torch.float64 else torch.complex64
     turned = aten._to_copy.default(imaginary, dtype=dtype)
-    turned = aten.mul.Tensor(turned, _filled(1j, turned))
+    turned = aten.mul.Tensor(turned, _filled(1j, turned.dtype, turned.shape))
     return aten.add.Tensor(aten._to_copy.default(real, dtype=dtype), turned)
 
 
-def _filled(value: complex, like: Any) -> Any:  # noqa: ANN401
+def _filled(value: complex, dtype: torch.dtype, sizes: Sequence[Any]) -> Any:  # noqa: ANN401
     """Return a tensor filled with a complex scalar, for which ``full`` has no kernel."""
-    nothing = aten._to_copy.default(aten.scalar_tensor.default(0.0), dtype=like.dtype)
-    return aten.expand.default(aten.add.Tensor(nothing, value), [*like.shape])
+    nothing = aten._to_copy.default(aten.scalar_tensor.default(0.0), dtype=dtype)
+    return aten.expand.default(aten.add.Tensor(nothing, value), [*sizes])
 
 
 def _view_as_complex(x: Any) -> Any:  # noqa: ANN401
@@ -51,7 +51,9 @@ def _conj(x: Any) -> Any:  # noqa: ANN401
 
 
 def _neg(x: Any) -> Any:  # noqa: ANN401
-    return aten.sub.Tensor(_filled(0j, x), x) if x.is_complex() else NotImplemented
+    if not x.is_complex():
+        return NotImplemented
+    return aten.sub.Tensor(_filled(0j, x.dtype, x.shape), x)
 
 
 def _mm(a: Any, b: Any) -> Any:  # noqa: ANN401
@@ -74,22 +76,26 @@ def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:  # noqa: ANN401
 
 
 def _spread(op: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return a rule that broadcasts both operands of an operator to the same sizes."""
+    """Return a rule that gives both operands of an operator the sizes of its result."""
 
     def rule(a: Any, b: Any, **options: Any) -> Any:  # noqa: ANN401
-        tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-        if not tensors or not (a.is_complex() or b.is_complex()) or a.dim() * b.dim() == 0:
-            return NotImplemented
-        sizes: list[Any] = [*_torch.broadcast_shapes(a.shape, b.shape)]
+        dtype, both = torch.result_type(a, b), (a, b)
+        shapes = [one.shape for one in both if isinstance(one, torch.Tensor)]
+        sizes: list[Any] = [*_torch.broadcast_shapes(*shapes)]
         shown = [str(size) for size in sizes]
-        if shown == [str(n) for n in a.shape] == [str(n) for n in b.shape]:
+        alike = [[str(n) for n in shape] == shown for shape in shapes]
+        if not dtype.is_complex or not sizes or (len(alike) == len(both) and all(alike)):
             return NotImplemented
-        return op(*(_expanded(one, sizes, shown) for one in (a, b)), **options)
+        return op(*(_expanded(one, dtype, sizes, shown) for one in both), **options)
 
     return rule
 
 
-def _expanded(x: Any, sizes: Sequence[Any], shown: Sequence[str]) -> Any:  # noqa: ANN401
+def _expanded(x: Any, dtype: torch.dtype, sizes: Sequence[Any], shown: Sequence[str]) -> Any:  # noqa: ANN401
+    if not isinstance(x, torch.Tensor):
+        return _filled(x, dtype, sizes)
+    if x.dtype != dtype:  # as a tensor with dimensions it would count for the type of the result
+        x = aten._to_copy.default(x, dtype=dtype)
     return x if [str(n) for n in x.shape] == shown else aten.expand.default(x, sizes)
 
 
