@@ -13,7 +13,9 @@ from torch import nn
 from compiler.llm.size_checks import FamilyError
 
 Tensor = torch.Tensor
-_ATTENTION = ("keys", "values", "cumulative_length")  # of a layer with attention
+# Of a layer with attention, also of one that first looks for what to attend to.
+_BY_POSITION = ("keys", "values", "indexer_keys")
+_COUNTS = ("cumulative_length", "indexer_cumulative_length")
 _RECURRENT = ("conv_states", "recurrent_states")  # of a layer without, each by its number
 _KEYWORDS = ("cache", "cache_params")  # of state-space models, by release of the package
 _COUNTED = "embed_positions"  # of families that count the tokens before in Python, as OPT does
@@ -69,7 +71,7 @@ class DecoderState:
         for kept in self.kept:
             kept.holder[kept.key] = buffers[kept.name]
         for kept in self.attention:
-            if kept.key == "cumulative_length":
+            if kept.key in _COUNTS:
                 kept.holder[kept.key].copy_(position[0])
         for kept in self.recurrent:
             held = kept.holder[kept.key]
@@ -109,7 +111,7 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
     attention = [
         StateBuffer(f"{name}_{at}", layer.__dict__, name)
         for at, layer in enumerate(cache.layers)
-        for name in _ATTENTION
+        for name in (*_BY_POSITION, *_COUNTS)
         if isinstance(getattr(layer, name, None), Tensor)
     ]
     recurrent = [
@@ -194,7 +196,7 @@ def state_elements(package: Any, model: nn.Module) -> tuple[int, int]:  # noqa: 
     Raises: FamilyError as `decoder_state`
     """
     state = decoder_state(package, model, 1)
-    each = sum(one.holder[one.key].numel() for one in state.attention if one.key in _ATTENTION[:2])
+    each = sum(one.holder[one.key].numel() for one in state.attention if one.key in _BY_POSITION)
     return each, sum(one.holder[one.key].numel() for one in state.recurrent)
 
 

@@ -106,6 +106,13 @@ MANY = {
     "granite": {**PAIRS, "logits_scaling": 2.0, "attention_multiplier": 0.2},
     "mixtral": {**PAIRS, **EXPERTS},
     "deepseek_v3": LATENT,
+    "deepseek_v32": {  # chooses the positions that it attends to by keys of their own
+        **LATENT,
+        "num_key_value_heads": 4,
+        "index_n_heads": 2,
+        "index_head_dim": 8,
+        "index_topk": 4,
+    },
     "gpt_neox_japanese": {},  # an empty tensor is concatenated
     "cohere2": {**PAIRS, "sliding_window": 8},
     "gpt_oss": {**PAIRS, **EXPERTS, "head_dim": 8, "sliding_window": 8, "layer_types": KINDS},
@@ -297,12 +304,12 @@ def test_what_cannot_be_exported_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["falcon", "deepseek_v3", "mamba", "bamba"])
+@pytest.mark.parametrize("kind", ["falcon", "deepseek_v3", "deepseek_v32", "mamba", "bamba"])
 def test_planned_caches_are_those_of_the_program(tmp_path: Path, kind: str) -> None:
     _saved(tmp_path, kind)
     config = _config(tmp_path)
     meta = Runtime.get().load_program(export_llm(config).buffer).metadata("forward")
-    names = ("keys", "values", "conv_states", "recurrent_states")
+    names = ("keys", "values", "indexer_keys", "conv_states", "recurrent_states")
     attributes = [meta.attribute_tensor_meta(at) for at in range(meta.num_attributes())]
     held = sum(one.nbytes() for one in attributes if one.name().split(".")[-1].startswith(names))
     assert [one.cache for one in plan_lengths(config, [32])] == [held]
