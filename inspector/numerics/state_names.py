@@ -2,6 +2,8 @@
 
 The file of a program names its buffers on request only. In the record an instruction that is a
 known node reads what the node reads, and a write-back stores what becomes a buffer in the graph.
+Buffers of one name have one place in the memory that methods share: a method that reads a buffer in
+a delegate only has its name from one that is known to read or write it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import cast
 
 from inspector.files.session import Session
 from inspector.join import record_maps
+from inspector.memory.lifetimes import Place, planned_place
 from inspector.memory.plan import state_values, value_name
 from inspector.numerics.flat_graph import Value
 from inspector.numerics.grades import ORDER
@@ -24,12 +27,46 @@ from schema.program import model as m
 _BUFFER, _MUTATION = "buffer", "buffer_mutation"
 
 
+SHARED_FROM = 2  # memory ids from this one on hold state of several methods
+
+
 @identity_cache
 def state_names(session: Session, method: str) -> Mapping[int, str]:
     """Return value index -> qualified name of each state tensor whose name is known.
 
     A value that two facts give different names has none, and neither have two values of one name.
     """
+    program, found = session.program, dict(_own_names(session, method))
+    if program is None or method not in session.methods:
+        return found
+    left = {
+        index: place
+        for index in state_values(program, method)
+        if index not in found and (place := shared_place(program.plan(method), index))
+    }
+    if not left:
+        return found
+    votes: dict[Place, set[str]] = {}
+    for other in session.methods:
+        for index, name in _own_names(session, other).items():
+            if place := shared_place(program.plan(other), index):
+                votes.setdefault(place, set()).add(name)
+    for index, place in left.items():
+        names = votes.get(place, set())
+        if len(names) == 1 and names.isdisjoint(found.values()):
+            found[index] = next(iter(names))
+    return found
+
+
+def shared_place(plan: m.ExecutionPlan, index: int) -> Place | None:
+    """Return where a value is in the memory that methods share, None if it is not there."""
+    place = planned_place(plan.values[index])
+    return place if place is not None and place[0] >= SHARED_FROM else None
+
+
+@identity_cache
+def _own_names(session: Session, method: str) -> Mapping[int, str]:
+    """Return the names that a method itself tells."""
     program = session.program
     if program is None or method not in session.methods:
         return {}

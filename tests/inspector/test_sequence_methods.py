@@ -224,3 +224,28 @@ def test_state_without_a_name_in_the_program_has_that_of_the_record(
     assert not state_names(load_session(files[:1]), "fill")  # never guessed
     table = run("table", "memory", str(folder), "--method", "fill").out
     assert "total" in table
+
+
+class Reader(Part):
+    """A method that reads a state inside of a delegate and nowhere else."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.total
+
+
+def test_state_that_a_delegate_reads_has_the_name_of_the_method_that_writes_it(
+    tmp_path: Path,
+) -> None:
+    x, methods = torch.ones(3), {"fill": Part(1.5), "peek": Reader(0.0)}
+    exported = {name: torch.export.export(module, (x,)) for name, module in methods.items()}
+    edge = to_edge_transform_and_lower(
+        exported, partitioner=[XnnpackPartitioner()], generate_etrecord=True
+    )
+    sharing = MemoryPlanningPass(share_mutable_buffers=True)
+    made = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=sharing))
+    (tmp_path / "model.pte").write_bytes(made.buffer)
+    made.get_etrecord().save(str(tmp_path / "model.etrecord"))
+    session = load_session([str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")])
+    assert session.program is not None
+    (index,) = state_values(session.program, "peek")
+    assert state_names(session, "peek") == {index: "total"}

@@ -12,13 +12,11 @@ from typing import Any
 from inspector.files.session import Session
 from inspector.memory.lifetimes import Place, planned_place
 from inspector.memory.plan import state_values
-from inspector.numerics.state_names import state_names
+from inspector.numerics.state_names import SHARED_FROM, state_names
 from inspector.rebuild.torch_bridge import torch_dtype
 from runtime.emulation.recorded import RecordedGraph
 from schema.program import model as m
 from schema.program.program import EXTERNAL, ProgramFile
-
-SHARED_FROM = 2  # memory ids from this one on hold state of several methods
 
 
 def empty_state(session: Session, method: str, graph: RecordedGraph) -> dict[str, Any]:

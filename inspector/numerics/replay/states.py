@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inspector.files.session import Session
-from inspector.memory.lifetimes import Place, planned_place
+from inspector.memory.lifetimes import Place
 from inspector.memory.plan import state_values
-from inspector.numerics.replay.initial_state import SHARED_FROM, empty_state
-from inspector.numerics.state_names import state_names
+from inspector.numerics.replay.initial_state import empty_state
+from inspector.numerics.state_names import shared_place, state_names
 from runtime.emulation.recorded import RecordedGraph, Sides
 
 _NOTE = "the program stores no content of {}: they begin with zeros, in the record with others"
@@ -82,5 +82,4 @@ class MethodStates:
 
     def _place(self, method: str, index: int) -> Place | None:
         program = self._session.program
-        place = None if program is None else planned_place(program.plan(method).values[index])
-        return place if place is not None and place[0] >= SHARED_FROM else None
+        return None if program is None else shared_place(program.plan(method), index)
