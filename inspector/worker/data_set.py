@@ -37,6 +37,7 @@ from inspector.worker.inputs import (
 from schema.program import model as m
 
 _DIGEST_BYTES = 16
+_KEYS = ("inputs", "targets", "method")  # of an item that is a mapping with inputs
 _EXAMPLES = 4  # random samples instead of example inputs
 MOST_CALLS = 1000  # of a calibration: observers are steady long before, a source may have no end
 
@@ -250,9 +251,14 @@ def _method_named(item: Any, place: str) -> str:  # noqa: ANN401
 
     Raises: ValuesError
     """
-    if not isinstance(item, Mapping) or "method" not in item:
+    if not isinstance(item, Mapping):
         return ""
     given = cast("Mapping[str, Any]", item)
+    unknown = [key for key in given if key not in _KEYS] if "inputs" in given else []
+    if unknown:
+        raise ValuesError(f"{place}: expected {', '.join(_KEYS)}; found {unknown[0]!r}")
+    if "method" not in given:
+        return ""
     if not isinstance(given["method"], str) or not given["method"]:
         raise ValuesError(f"{place}: method: expected a name, found {given['method']!r}")
     if "inputs" not in given:

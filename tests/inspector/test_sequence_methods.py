@@ -187,6 +187,11 @@ def test_losses_of_several_methods_name_method_and_call() -> None:
     [
         ('{"method": "fil", "inputs": x}', (), "sample 0: unknown method 'fil'; available: "),
         ('{"method": 3, "inputs": x}', (), "sample 0: method: expected a name, found 3"),
+        (
+            '{"methd": "fill", "inputs": x}',
+            (),
+            "sample 0: expected inputs, targets, method; found 'methd'",
+        ),
         ('{"method": "fill"}', (), "an item with a method needs inputs as well"),
         ("x", (), "no method selected; available: "),
         ("x", ("--method", "drain"), ""),
