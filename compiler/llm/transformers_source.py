@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -33,6 +33,12 @@ _OURS_ONLY = (
     "local_global_attention",
 )
 _OPTIONAL = re.compile(r"getattr\(\s*(?:self\.)?config,\s*\"(\w+)\"")
+# Words of the classes of configurations around what is wrong.
+_FIELD_ERROR = re.compile(
+    r"Validation error for field '(\w+)': TypeError: Field '\w+' expected (.+), got .+"
+    r" \(value: (.+)\)"
+)
+_VALIDATOR = re.compile(r"^Class validation error for validator '\w+': \w+: ")
 _INSTALL = "pip install 'etscope[llm]'"
 
 
@@ -55,8 +61,11 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
     try:
         text = _config(package, content).get_text_config()
         layers, vocabulary = text.num_hidden_layers, text.vocab_size
+    except AttributeError as error:
+        words = f"{kind!r} has no text to generate ({one_line(error)})"
+        raise FamilyError(f"{place}: {words}") from error
     except Exception as error:
-        raise FamilyError(f"{place}: {one_line(error)}") from error
+        raise FamilyError(_sentence(error, content, place)) from error
     if not isinstance(layers, int) or not 1 <= layers <= _MOST_LAYERS:
         raise FamilyError(f"{place}: expected 1 to {_MOST_LAYERS:,} layers, found {layers!r:.40}")
     sizes = TransformersSizes(kind, dict(content), vocabulary, layers, place)
@@ -65,6 +74,27 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
         words = f"the sizes make {count:,} parameters, more than {MOST_PARAMETERS:,}"
         raise FamilyError(f"{place}: {words}")
     return sizes
+
+
+def _sentence(error: Exception, content: Mapping[str, Any], place: str, begin: str = "") -> str:
+    """Return an error of the package with the path of the member that it is about, if known."""
+    text = one_line(error)
+    if found := _FIELD_ERROR.fullmatch(text):
+        field, expected, given = found.groups()
+        return f"{member(place, field)}: expected {expected}, found {given}"
+    if isinstance(error, KeyError) and error.args:
+        for path in _paths_of(error.args[0], content):
+            return f"{member(place, path)}: unknown value {error.args[0]!r}"
+    return f"{place}: {begin}{_VALIDATOR.sub('', text)}"
+
+
+def _paths_of(value: object, content: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the paths of members with a value."""
+    for name, one in content.items():
+        if isinstance(one, dict):
+            yield from _paths_of(value, cast("dict[str, Any]", one), f"{above}{name}.")
+        elif isinstance(one, str) and one == value:
+            yield f"{above}{name}"
 
 
 def check_family(kind: object, place: str, known: str) -> str:
@@ -171,7 +201,7 @@ def _built(sizes: TransformersSizes, dtype: torch.dtype) -> nn.Module:
             return kind.from_config(config, dtype=dtype, attn_implementation="eager")
     except Exception as error:
         words = f"transformers builds no decoder of model_type {sizes.model_type!r}"
-        raise FamilyError(f"{sizes.place}: {words}: {one_line(error)}") from error
+        raise FamilyError(_sentence(error, sizes.content, sizes.place, f"{words}: ")) from error
 
 
 def transformers_model(

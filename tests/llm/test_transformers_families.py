@@ -356,3 +356,27 @@ def test_sizes_that_do_not_fit_together_are_told_from_a_missing_cache(
     assert "static cache" not in str(caught.value)
     assert str(caught.value).startswith("base.")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "sentence"),
+    [
+        ("helium", {"vocab_size": "96"}, "base.params.vocab_size: expected int, found '96'"),
+        ("helium", {"hidden_act": "gelus"}, "base.params.hidden_act: unknown value 'gelus'"),
+        (
+            "helium",
+            {"rope_parameters": {"rope_type": "yarnn"}},
+            "base.params.rope_parameters.rope_type: unknown value 'yarnn'",
+        ),
+        ("ministral", {"layer_types": KINDS[:1]}, "base.params: `num_hidden_layers` (2) must be"),
+        ("vit", {}, "base.params: 'vit' has no text to generate"),
+    ],
+)
+def test_errors_of_the_package_name_the_member(
+    kind: str, more: dict[str, Any], sentence: str
+) -> None:
+    pytest.importorskip("transformers")
+    params = {} if kind == "vit" else {**SIZES, **PAIRS, **more}
+    with pytest.raises(CompileError) as caught:
+        build_model(config_of({"base": {"model_class": kind, "params": params}}))
+    assert str(caught.value).startswith(sentence)
