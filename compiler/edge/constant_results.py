@@ -23,7 +23,7 @@ def constant_results(
 
     Args:
         graph: an edge graph, whose writes are outputs
-        constants: by the name of their placeholder; nobody writes or exchanges them
+        constants: by the name of their placeholder; not written, not exchanged
         config: whose exceptions are not refused
     """
     if not config.check_ir_validity:

@@ -107,7 +107,7 @@ class GraphLowering:
         self.eliminate_dead_code()
 
     def eliminate_dead_code(self) -> None:
-        """Remove the calls whose results nobody reads."""
+        """Remove the calls whose results are not read."""
         self.graph.eliminate_dead_code(is_impure_node=_is_fixed)
 
     def new(self, leaf: Any) -> Any:  # noqa: ANN401

@@ -66,7 +66,7 @@ def shared_place(plan: m.ExecutionPlan, index: int) -> Place | None:
 
 @identity_cache
 def _own_names(session: Session, method: str) -> Mapping[int, str]:
-    """Return the names that a method itself tells."""
+    """Return the names that follow from a method alone."""
     program = session.program
     if program is None or method not in session.methods:
         return {}

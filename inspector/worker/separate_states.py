@@ -19,11 +19,11 @@ def separate_states(exported: Programs, lowered: Programs, settings: tuple[str, 
     """Return a warning about a state of one module that its methods do not share, or nothing.
 
     In eager mode the methods write to one tensor; in a program each of them has its own, unless
-    the plan is told otherwise.
+    the plan shares it.
 
     Args:
         exported: programs whose state is still that of the module, by method
-        lowered: the same, which say what they write
+        lowered: the same, whose signatures have what they write
         settings: of the plan, NAME=VALUE
     """
     if len(exported) == 1 or config_of(settings)[1].get(_SHARES):
