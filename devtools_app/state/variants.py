@@ -149,7 +149,7 @@ def reopened(history: History, session: str, files: tuple[str, ...]) -> History 
 
 
 def recompiled(history: History, one: Variant, read: FoundRecipe) -> History:
-    """Return the history with a variant whose files somebody else has compiled again.
+    """Return the history with a variant whose files were compiled again elsewhere.
 
     Edits that are not compiled yet stay. A recipe of which less is known than before, because its
     source is away, replaces none.

@@ -26,6 +26,7 @@ from inspector.recipes.emission import in_file
 from inspector.recipes.options import Option, option_of
 from inspector.roofline.call_costs import DEVICE, STOCK, THIS, CallCosts, known_costs
 from inspector.toolchain.table import toolchain_named
+from schema.backends import DEFAULT
 from schema.errors import Issue, Severity
 from schema.objects.plural import plural
 from schema.recipe.assignments import AssignmentError, parse_assignment
@@ -33,7 +34,7 @@ from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")
 AUTO = "auto"
-_XNNPACK = "xnnpack"  # its quantizer is ours
+_DEFAULT = DEFAULT.partitioners[0].alias  # of the backend that the built-in quantizer is for
 PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
 """The parts of a recipe whose fields are options, in the order of the help."""
 
@@ -151,14 +152,14 @@ def costs_named(name: str) -> CallCosts:
 def _with_vendor(values: dict[str, Any]) -> dict[str, Any]:
     """Return the fields with a mode that names a vendor's quantizer as such.
 
-    That of XNNPACK is the built-in one, as ``xnnpack`` or ``xnnpack:MODE``.
+    That of the default backend is the built-in one, as ``NAME`` or ``NAME:MODE``.
     """
     text: str = values["mode"]
     name, _, mode = text.partition(":")
-    if name == _XNNPACK and (mode or QUANTIZING_MODES[0]) in QUANTIZING_MODES:
+    if name == _DEFAULT and (mode or QUANTIZING_MODES[0]) in QUANTIZING_MODES:
         return {**values, "mode": mode or QUANTIZING_MODES[0]}
     if quantizer_vendor(text) is None:
-        own = [f"{_XNNPACK}:{one}" for one in QUANTIZING_MODES]
+        own = [f"{_DEFAULT}:{one}" for one in QUANTIZING_MODES]
         there = ", ".join(_grouped((*OVERRIDES, *own, *quantizer_names())))
         raise CommandError(f"--quantize {text}: expected one of {there}", USAGE)
     if values["quantizer"]:
