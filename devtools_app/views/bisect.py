@@ -70,7 +70,7 @@ _NOT_BEGUN = Need(
     " reduced further.",
 )
 _UNTRIED = Need("No trials yet", "The program is read and compiled once without changes.")
-_UNDELEGATED = "The recipe has no partitioner: nothing is delegated."
+_UNDELEGATED = "The recipe names no partitioner to take nodes from."
 _EVERYWHERE = "*"
 _SIGNS = {"<=": "at most", ">=": "at least"}
 

@@ -98,7 +98,7 @@ def run(options: Namespace) -> Answer:
     options.inputs, inputs = [path], options.inputs
     check_there(known.source.path)
     if not known.partitioners:
-        raise CommandError(f"nothing is delegated: {path} has no partitioner", USAGE)
+        raise CommandError(f"{path} names no partitioner to take nodes from", USAGE)
     check_recipe(known)
     if inputs:
         check_there(inputs)

@@ -120,7 +120,7 @@ class _Trials:
             not run here
         """
         if not self._job.compile.partitioners:
-            raise AnswerError("nothing is delegated: the recipe has no partitioner")
+            raise AnswerError("the recipe names no partitioner to take nodes from")
         edge = self._lowered(self._job.compile)
         method = self._job.method
         if method and method not in edge.methods:

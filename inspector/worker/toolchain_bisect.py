@@ -74,7 +74,7 @@ def bisect_with_executorch(
         has reported why the first program or its reference failed
     """
     if not job.compile.partitioners:
-        raise AnswerError("nothing is delegated: the recipe has no partitioner")
+        raise AnswerError("the recipe names no partitioner to take nodes from")
     bound = parse_bound(job.bound)
     if job.engine != BisectJob(job.compile, "").engine:
         text = "--engine has no effect: the stock runtime has its own kernels"

@@ -48,7 +48,10 @@ FORMATS = (
 EXPORTED = Format("pt2", "exported program", ".pt2", lambda _head: False, decode_exported)
 DEBUG_BUFFER = "debug_buffer"
 _OBJECT = re.compile(rb"\s*\{\s*[\"\w]")
-_JSON_HINT = "; if it is a program as flatc prints it, `etscope json` writes the .pte"
+_JSON_HINT = (
+    "; if it is a program as flatc prints it, `etscope json` writes the .pte; values of nodes are"
+    ' {"node": number}, a list of objects with a node and numbers, or node data of Model Explorer'
+)
 
 
 def recognise(data: memoryview) -> Format | None:

@@ -184,7 +184,7 @@ def test_wrong_words_are_refused_before_anything_runs(
 def test_recipe_without_partitioner_is_refused_in_a_sentence(tmp_path: Path) -> None:
     answer = run("bisect", recipe_in(tmp_path, job_of("plain")), "-o", tmp_path, "--bound", "loads")
     assert answer.code == 2
-    assert "nothing is delegated" in answer.err
+    assert "names no partitioner" in answer.err
 
 
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps({"bisect": 9})])
