@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from schema.graph import GraphNode
 Cut = tuple[int, int, int, int]  # dimension, start, stop, step
 CUTTING = frozenset(("select", "slice"))
 PERMUTING = frozenset(("permute", "transpose"))
-_MOST_ELEMENTS = 1 << 20  # of a value whose elements are followed
+MOST_ELEMENTS = 1 << 20  # of a value whose elements are followed
 _ORDERS = ("dims", "perm", "perms", "permutation", "permute")  # attributes of payload nodes
 
 
@@ -40,7 +39,7 @@ def arrangement(sizes: Sequence[int], moves: Sequence[ElementMove]) -> NDArray[n
 
     Shapes: int64[the sizes of the last move], places in the value
     """
-    if numel(tuple(sizes)) > _MOST_ELEMENTS:
+    if numel(tuple(sizes)) > MOST_ELEMENTS:
         return None
     places: Any = np.arange(numel(tuple(sizes)))
     found: Any = places.reshape(tuple(sizes))
@@ -66,7 +65,6 @@ def digest(places: NDArray[np.int64] | None) -> bytes:
     return b"" if places is None else hashlib.blake2b(places.tobytes(), digest_size=16).digest()
 
 
-@lru_cache(maxsize=64)
 def permuted(sizes: tuple[int, ...], dims: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the places of the elements of a value whose dimensions are in another order."""
     return shaped(np.arange(numel(sizes)), sizes).transpose(dims).reshape(-1)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from inspector.join.lowered_kinds import operation
 from inspector.numerics.element_moves import (
+    MOST_ELEMENTS,
     PERMUTING,
     ElementMove,
     arrangement,
@@ -50,6 +51,7 @@ _OF_IMAGES = frozenset(
 _OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
 _LINEAR = operation("linear")
 _IMAGE_DIMS = (3, 4, 5)
+_MOST_PLACES = 1 << 25  # of all layouts together, 256 MiB; most values have one of a few
 
 
 class ElementPlaces:
@@ -59,25 +61,38 @@ class ElementPlaces:
         self._values = values
         self._found: dict[str, Places] = {}
         self._digests: dict[str, bytes] = {}
+        self._layouts: dict[bytes, Places] = {}
+        self._hashed: dict[int, bytes] = {}  # by the id of an array among the layouts
+        self._straight: dict[int, Places] = {}
+        self._last: dict[tuple[int, ...], Places] = {}
+        self._left = _MOST_PLACES
         self._in_images = any(one.kind in _OF_IMAGES for one in values.events)
         self._outputs = {n: v for n, v in values.border.items() if n in values.writers}
         for name, value in values.border.items():
             if name not in values.writers and (places := self.recorded(value)) is not None:
-                self._found[name] = places
+                self._note(name, places)
 
     def update(self) -> None:
         """Follow the elements through what has become known: payloads are in their order."""
         for event in self._values.events:
             name = event.writes[0]
             if name not in self._found and (places := self._places(event)) is not None:
-                self._found[name] = places
+                self._note(name, places)
+
+    def _note(self, name: str, places: Places) -> None:
+        """Keep the places of a value; equal ones are held once."""
+        found = self._hashed.get(id(places)) or digest(places)
+        if found not in self._layouts:
+            if places.size > self._left:
+                return
+            self._left -= places.size
+            self._layouts[found] = places
+            self._hashed[id(places)] = found
+        self._found[name], self._digests[name] = self._layouts[found], found
 
     def digest(self, event: DelegateEvent) -> bytes:
         """Return a digest of the places of an event, empty if they are not known."""
-        name = event.writes[0]
-        if name not in self._digests and name in self._found:
-            self._digests[name] = digest(self._found[name])
-        return self._digests.get(name, b"")
+        return self._digests.get(event.writes[0], b"")
 
     def cut(self, event: DelegateEvent) -> Places | None:
         """Return which elements of the value behind its operand a slice of the payload takes."""
@@ -129,7 +144,7 @@ class ElementPlaces:
     # ---- one step
     def _places(self, event: DelegateEvent) -> Places | None:
         logged = logged_sizes(event)
-        if logged is None:
+        if logged is None or numel(logged) > MOST_ELEMENTS or self._left <= 0:
             return None
         if is_moving(event):
             return self._moved(event, logged)
@@ -145,7 +160,7 @@ class ElementPlaces:
         if event.cut:
             return self._inside(self.cut(event), self.recorded_cut(node))
         if event.kind in _OF_IMAGES and operation(node.operator) != _LINEAR:
-            return _last(sizes) if _is_last(logged, sizes) else None
+            return self._channels_last(sizes) if _is_last(logged, sizes) else None
         return self._computed(event, node, logged)
 
     def _moved(self, event: DelegateEvent, logged: tuple[int, ...]) -> Places | None:
@@ -162,7 +177,7 @@ class ElementPlaces:
     ) -> Places | None:
         """Return the places of what is computed from values whose places are known."""
         sizes = self._values.sizes(node.writes[0]) or ()
-        straight = np.arange(numel(sizes))
+        straight = self._in_order(numel(sizes))
         alike: dict[bytes, Places] = {}
         last: list[bool] = []
         for name in self._values.data(event):
@@ -173,10 +188,12 @@ class ElementPlaces:
                 places = self._inside(self._found.get(name), self.recorded(value))
                 if places is None:
                     continue
-                last.append(len(read) in _IMAGE_DIMS and np.array_equal(places, _last(read)))
+                last.append(
+                    len(read) in _IMAGE_DIMS and np.array_equal(places, self._channels_last(read))
+                )
                 whole = read == sizes and _plain(self._logged(name) or ()) == _plain(logged)
                 rows = operation(node.operator) == _LINEAR and np.array_equal(
-                    places, np.arange(places.size)
+                    places, self._in_order(places.size)
                 )
                 if whole:
                     alike[digest(places)] = places
@@ -185,7 +202,7 @@ class ElementPlaces:
         if alike:
             return next(iter(alike.values())) if len(alike) == 1 else None
         if last and all(last) and _is_last(logged, sizes):
-            return _last(sizes)
+            return self._channels_last(sizes)
         open_layout = self._in_images and event.kind not in _OF_ROWS and _is_last(logged, sizes)
         return straight if _plain(logged) == _plain(sizes) and not open_layout else None
 
@@ -193,10 +210,27 @@ class ElementPlaces:
         """Return places in what lies at others, None unless both have the same elements."""
         if places is None or asked is None or places.size != asked.size:
             return None
+        straight = self._in_order(asked.size)
+        if np.array_equal(asked, straight):  # of most; sorting a million takes 0.1 s
+            return places
+        if np.array_equal(asked, places):
+            return straight
         order = np.argsort(asked)
         at: Any = np.searchsorted(asked, places, sorter=order)
         found = order[np.minimum(at, order.size - 1)] if order.size else order
         return found if np.array_equal(asked[found], places) else None
+
+    def _in_order(self, count: int) -> Places:
+        found = self._straight.get(count)
+        if found is None:
+            found = self._straight[count] = np.arange(count)
+        return found
+
+    def _channels_last(self, sizes: tuple[int, ...]) -> Places:
+        found = self._last.get(sizes)
+        if found is None:
+            found = self._last[sizes] = permuted(sizes, _channels_last(sizes))
+        return found
 
     def _logged(self, name: str) -> tuple[int, ...] | None:
         writer = self._values.writers.get(name)
@@ -227,10 +261,6 @@ def _plain(sizes: Sequence[int]) -> list[int]:
 
 def _channels_last(sizes: Sequence[int]) -> tuple[int, ...]:
     return (0, *range(2, len(sizes)), 1)
-
-
-def _last(sizes: tuple[int, ...]) -> Places:
-    return permuted(sizes, _channels_last(sizes))
 
 
 def _is_last(logged: Sequence[int], sizes: Sequence[int]) -> bool:
