@@ -8,6 +8,7 @@ from functools import cache
 from inspector.join.node_index import base_operator
 from schema.graph import GraphNode
 
+BATCH_NORM = "aten::_native_batch_norm_legit_no_training"  # what backends fold into convolutions
 # payload kind -> operators that are lowered to it, where the names differ
 _CONVOLUTION = ("convolution", "conv1d", "conv2d")
 _LINEAR = ("addmm", "mm", "linear")

@@ -14,7 +14,7 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
-from inspector.join.lowered_kinds import becomes, operation
+from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.join.operands import plan_operands
 from inspector.numerics.element_moves import CUTTING, begin_alike, integers
 from inspector.numerics.flat_graph import (
@@ -42,7 +42,6 @@ _PASSING = (
     *("aten.clone.default", "dim_order_ops._to_dim_order_copy.default"),
 )
 _CONVOLUTION = "aten::convolution"
-_NORM = "aten::_native_batch_norm_legit_no_training"
 _WITH_CLAMP = "_with_clamp"
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
@@ -250,9 +249,9 @@ class _MemberWalk:
     def _normed(self, step: int, node: FlatNode) -> FlatNode:
         """Return the batch norm behind a convolution that its payload has folded into it."""
         users = list(self._users(node.writes[0]))
-        if len(users) != 1 or users[0].operator != _NORM or users[0].place in self._taken:
+        if len(users) != 1 or users[0].operator != BATCH_NORM or users[0].place in self._taken:
             return node
-        if any(becomes(_NORM, kind) for kind in self._kinds):
+        if any(becomes(BATCH_NORM, kind) for kind in self._kinds):
             return node
         self._take(step, users[0], sure=True)
         return users[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from inspector.join.lowered_kinds import becomes, operation
+from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, ORDER
 from inspector.numerics.shared_handles import DelegateEvent
@@ -13,7 +13,6 @@ from inspector.numerics.shared_handles import DelegateEvent
 QUANTIZED, FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 # Operators whose result has the same values, shape and dtype as their operand.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
-_NORM = "aten::_native_batch_norm_legit_no_training"
 _PRODUCTS = frozenset(map(operation, ("conv2d", "linear", "bmm", "matmul")))  # never fused behind
 
 
@@ -49,7 +48,7 @@ def with_fused(
             if operation(last.operator) in _PRODUCTS:
                 break
             named = last.node.name in handles.get(event.name, ())
-            acts = sum(by_name[name].operator != _NORM for name in more)
+            acts = sum(by_name[name].operator != BATCH_NORM for name in more)
             own = acts < event.fused or (named and not _goes_on(last, event, events))
             if last.node.name in shared and not own:
                 break

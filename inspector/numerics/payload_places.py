@@ -60,7 +60,6 @@ class ElementPlaces:
     def __init__(self, values: PayloadValues) -> None:
         self._values = values
         self._found: dict[str, Places] = {}
-        self._digests: dict[str, bytes] = {}
         self._layouts: dict[bytes, Places] = {}
         self._hashed: dict[int, bytes] = {}  # by the id of an array among the layouts
         self._straight: dict[int, Places] = {}
@@ -88,11 +87,12 @@ class ElementPlaces:
             self._left -= places.size
             self._layouts[found] = places
             self._hashed[id(places)] = found
-        self._found[name], self._digests[name] = self._layouts[found], found
+        self._found[name] = self._layouts[found]
 
     def digest(self, event: DelegateEvent) -> bytes:
         """Return a digest of the places of an event, empty if they are not known."""
-        return self._digests.get(event.writes[0], b"")
+        places = self._found.get(event.writes[0])
+        return b"" if places is None else self._hashed[id(places)]
 
     def cut(self, event: DelegateEvent) -> Places | None:
         """Return which elements of the value behind its operand a slice of the payload takes."""

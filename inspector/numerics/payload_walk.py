@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from inspector.join.lowered_kinds import becomes, operation
+from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import begin_alike, digest, integers
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
@@ -23,8 +23,7 @@ from inspector.numerics.payload_places import ElementPlaces
 from inspector.numerics.payload_values import PayloadValues, is_moving, logged_sizes
 from inspector.numerics.shared_handles import DelegateEvent
 
-_NORM = "aten::_native_batch_norm_legit_no_training"
-_OF_NORMS = frozenset((operation(_NORM), "add", "mul", "sub"))
+_OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
 _CLAMP = operation("clamp")
 _COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
@@ -240,7 +239,7 @@ class _PayloadWalk:
         if operation(event.kind) == _CLAMP:
             node = self._last_clamp(event, node)
         users = self._graph.users.get(node.writes[0], ())
-        if len(users) != 1 or users[0].operator != _NORM:
+        if len(users) != 1 or users[0].operator != BATCH_NORM:
             self.learn(event.writes[0], node.writes[0])
         elif not self._is_normed(event):
             self.learn(event.writes[0], users[0].writes[0])
