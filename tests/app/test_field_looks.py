@@ -50,6 +50,7 @@ def test_fields_of_a_row_are_equally_high(qtbot, theme: Theme, size: int) -> Non
         theme.set_size(size)
         boxes = fields()
         row = shown(qtbot, boxes)
+        qtbot.waitUntil(lambda: not theme.busy)
         assert row.isVisible()
         heights = [box.sizeHint().height() for box in boxes]
         assert max(heights) - min(heights) <= 1
@@ -63,6 +64,7 @@ def test_fields_have_one_border(qtbot, theme: Theme, mode: ThemeMode) -> None:
         theme.set_mode(mode)
         boxes = fields()
         row = shown(qtbot, boxes)
+        qtbot.waitUntil(lambda: not theme.busy)
         row.setFocus()
         edge = QColor(theme.palette.edge).name()
         assert [left_edge(box) for box in boxes] == [edge] * len(boxes)
