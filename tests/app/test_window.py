@@ -26,6 +26,7 @@ from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
 from devtools_app.state import requests
 from devtools_app.state.variant_steps import compared_sessions
+from devtools_app.widgets.empty_state import EmptyState
 from schema.errors import FormatError
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, Recorder, node, open_sample, view
 
@@ -59,6 +60,14 @@ def test_window_starts_with_the_start_page_alone(window):
     assert window._pages.currentIndex() == 0
     assert not any(dock.isVisible() for dock in window.docks.by_name.values())
     assert window.windowTitle() == "ETScope"
+
+
+def test_window_makes_the_empty_pages_of_views_when_they_are_shown(window, qtbot):
+    assert not window.findChildren(EmptyState)
+    open_sample(window, qtbot, (str(SAMPLE / "model.pte"),))
+    assert not window.findChildren(EmptyState)
+    window.show_view("timed")
+    assert [host.spec.name for host in window.hosts if host.findChildren(EmptyState)] == ["timed"]
 
 
 def test_window_shows_an_opened_session(opened):
