@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -35,6 +35,7 @@ from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.operators import (
     DELEGATE,
     OperatorsTable,
+    call_groups,
     group_selection,
     operators_table,
     operators_tree,
@@ -67,6 +68,7 @@ class _OperatorsContent:
     tree: TreeOrder | None
     find: Callable[[Hashable], int]
     index: JoinIndex
+    heads: Mapping[int, int] = field(default_factory=dict)  # overhead -> its delegate, in the tree
 
 
 class OperatorsPane(PanelActions, Pane):
@@ -315,11 +317,17 @@ class OperatorsPane(PanelActions, Pane):
         rows = content.rows.rows_of(related_to(state.selection, content.index))
         keys = [content.rows.table.key(row) for row in rows]
         panel = self.panel
-        panel.highlight(self._places(content, rows, keys))
+        places = self._places(content, rows, keys)
+        heads = [content.heads[place] for place in places if place in content.heads]
+        panel.highlight([*heads, *(places if len(places) > len(heads) else ())])
         current = panel.current_key()
         if state.selection == self._reported and (current in keys or isinstance(current, GroupKey)):
             return
         self._reported = state.selection
+        if heads:  # whole calls: the delegate stands for what is below it
+            panel.show_current(panel.rows.key(heads[0]))
+            self._plot(-1)
+            return
         panel.show_current(keys[0] if keys else None)
         self._plot(rows[0] if rows else -1)
 
@@ -356,7 +364,8 @@ def _build(
     if group == DELEGATE:
         owned = operators_tree(order)
         by_owner = None if owned is None else TreeOrder(owned).prepare()
-        return _OperatorsContent(content, order, by_owner, content.table.finder(), index)
+        heads = {} if owned is None else call_groups(owned)
+        return _OperatorsContent(content, order, by_owner, content.table.finder(), index, heads)
     if group not in titles or not content.table.length:
         return _OperatorsContent(content, order, None, content.table.finder(), index)
     rows = np.arange(content.table.length)

@@ -430,6 +430,23 @@ def group_selection(tree: Tree, node: int, method: str) -> Selection:
     return Selection(SelectionKind.DELEGATE, method, delegate=delegate)
 
 
+def call_groups(tree: Tree) -> dict[int, int]:
+    """Return the overhead of a call -> the row of its delegate, where that has this call alone.
+
+    An overhead has the event of its call; who asks for the call means all that is below the
+    delegate.
+
+    Args:
+        tree: from ``operators_tree``
+    """
+    if tree.rows.muted is None:
+        return {}
+    overheads = np.flatnonzero(tree.rows.muted & (tree.parents >= 0))
+    groups, first, calls = np.unique(tree.parents[overheads], return_index=True, return_counts=True)
+    alone = calls == 1
+    return dict(zip(overheads[first[alone]].tolist(), groups[alone].tolist(), strict=True))
+
+
 def operators_tree(order: RowOrder) -> Tree | None:
     """Return operators with those of each delegate below it, None where none has an owner.
 
