@@ -89,7 +89,7 @@ class GapPane(PanelActions, Pane):
         self.growth = GrowthPlot(context.theme, FLOOR)
         self.plot = DifferencePlot(context.theme)
         self.worst = TableView(context.theme, "worst elements")
-        self.worst.hide_tools()
+        self.worst.hide_tools(folds=True)
         self.references = ToolbarCombo(context.theme, "reference", "Graph to compare with")
         self.references.show_choices(_REFERENCES, EDGE)
         self.references.activated.connect(self._reference_chosen)

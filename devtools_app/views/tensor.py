@@ -110,8 +110,9 @@ class TensorPane(PanelActions, Pane):
         whole = QSplitter(Qt.Orientation.Horizontal)
         whole.addWidget(left)
         whole.addWidget(right)
-        whole.setSizes([460, 610])
-        whole.setStretchFactor(1, 1)
+        whole.setSizes([500, 570])
+        whole.setStretchFactor(0, 1)
+        whole.setStretchFactor(1, 2)
         for part in (left, right, whole):
             part.setChildrenCollapsible(False)
         page = QWidget()

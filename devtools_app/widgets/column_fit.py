@@ -12,6 +12,7 @@ from typing_extensions import override
 from inspector.tables.table import Table
 
 _ROOMY = 2.3
+_NAMES = 4  # names of a quarter of the room are whole before another column comes
 _LEAST_NAME = 0.4  # of the room; a name that is shorter says too little
 _HEADING_PAD = 22  # of the style sheet at both sides, and what Qt leaves beside the label
 
@@ -43,8 +44,9 @@ class ColumnWidth:
 
     def within(self, room: int) -> ColumnWidth:
         """Return the limits in a view of a width."""
-        enough = self.roomy > self.least and room >= _ROOMY * self.roomy
-        return replace(self, least=self.roomy) if enough else self
+        enough = self.roomy >= self.least and room >= _ROOMY * self.roomy
+        least = max(self.roomy, min(self.shortest, room // _NAMES))
+        return replace(self, least=least) if enough else self
 
     def scaled(self, scale: float) -> ColumnWidth:
         """Return the limits for text of another size."""

@@ -297,7 +297,8 @@ class TableView(ItemPanel):
                 least = shown + _PAD
                 usual = max(usual, least)
                 break
-        roomy = min(usual, round(_NAME * scale)) if self._is_name(index) else 0
+        reads = self._is_name(index) or not column.width
+        roomy = min(usual, round(_NAME * scale)) if reads else 0
         least = min(usual, max(least, heading))
         # at the same room the names behind operators are whole
         short = max(least, self._longest(column, map(without_library, texts)) + _PAD)

@@ -359,14 +359,14 @@ def _heat(apart: Floats) -> Floats:
 
 
 def look_table(look: TensorLook) -> Table:
-    """Return the worst elements."""
+    """Return the worst elements; what a narrow view hides last comes first."""
     rows = look.worst
     return Table(
         (
             text_column("index", [row[0] for row in rows], mono=True, width=12),
+            number_column("difference", [row[3] for row in rows], Quantity.PLAIN),
             number_column("reference", [row[1] for row in rows], Quantity.PLAIN),
             number_column("run", [row[2] for row in rows], Quantity.PLAIN),
-            number_column("difference", [row[3] for row in rows], Quantity.PLAIN),
         ),
         len(rows),
         keys=list(range(len(rows))),

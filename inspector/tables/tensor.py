@@ -70,13 +70,16 @@ def list_table(found: Sequence[TensorSource], units: Units) -> Table:
 
 
 def _columns(found: Sequence[TensorSource], units: Units) -> tuple[Column, ...]:
-    sizes = [one.nbytes for one in found]
+    """Return the columns; what tells tensors of one name apart stands beside it."""
+    sizes, names = [one.nbytes for one in found], [one.name for one in found]
+    where = (text_column("where", [one.origin for one in found], width=9), *_method(found))
+    repeated = len({*names}) < len(names)
     return (
-        text_column("name", [one.name for one in found], mono=True, width=28),
+        text_column("name", names, mono=True, width=28),
+        *(where if repeated else ()),
         text_column("type", [tensor_type(one) for one in found], mono=True, width=14),
         number_column("size", sizes, Quantity.SIZE, unit=units.size),
-        text_column("where", [one.origin for one in found], width=9),
-        *_method(found),
+        *(() if repeated else where),
     )
 
 

@@ -19,6 +19,7 @@ from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elision import CellDelegate, elided
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
+from inspector.tables.numeric_gap import TensorLook, look_table
 from inspector.tables.table import Table, badge_column, number_column, share_column, text_column
 from inspector.tables.tree import Tree
 from inspector.units import Quantity
@@ -461,3 +462,49 @@ def test_names_and_sizes_of_files_are_whole_in_their_panel(qtbot, theme: Theme) 
         grid.initViewItemOption(option)
         option.rect = grid.visualRect(cell)
         assert grid.itemDelegateForIndex(cell).left_out(option, cell) == ""
+
+
+@pytest.mark.parametrize("width", range(480, 1500, 60))
+def test_names_are_whole_before_another_column_comes(qtbot, theme: Theme, width: int) -> None:
+    table = TableView(theme, "values")
+    qtbot.addWidget(table)
+    names = [f"aten_upsample_nearest2d_vec_{number}" for number in range(4)]
+    makers = ["XNNPACK 0", "aten.upsample_nearest2d.vec_out"] * 2
+    numbers = (number_column(f"figure {at}", range(4), Quantity.COUNT) for at in range(8))
+    columns = (
+        text_column("value", names, mono=True),
+        number_column("size", range(4), Quantity.COUNT),
+        text_column("producer", makers),
+        *numbers,
+    )
+    table.show_table(Table(columns, 4))
+    table.resize(width, 300)
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    further = not grid.isColumnHidden(4)
+    name = QFontMetrics(theme.mono()).horizontalAdvance(names[0])
+    maker = QFontMetrics(theme.sans()).horizontalAdvance("upsample_nearest2d…")
+    quarter = grid.viewport().width() // 4
+    if further and name <= quarter:
+        assert grid.columnWidth(0) >= name
+    if further:
+        assert grid.columnWidth(2) >= maker
+    assert further or width < 900
+
+
+def test_worst_elements_fit_a_narrow_view_with_their_difference(qtbot, theme: Theme) -> None:
+    worst = (("[0, 127, 31, 31]", -0.47481, -0.47482, -6.855e-07),) * 9
+    look = TensorLook(np.zeros(1, np.int64), 0.0, 1.0, np.zeros((1, 1)), worst, (1,))
+    table = TableView(theme, "worst elements")
+    qtbot.addWidget(table)
+    table.hide_tools(folds=True)
+    table.show_table(look_table(look))
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    for width in range(260, 600, 20):
+        table.resize(width, 300)
+        QApplication.processEvents()
+        assert grid.horizontalScrollBar().maximum() == 0
+        assert [grid.isColumnHidden(at) for at in range(2)] == [False, False]

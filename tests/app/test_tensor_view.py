@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from inspector.profile.join_index import join_index
 from inspector.structure.files import plan_value
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind
 from inspector.tables.size import parts
+from inspector.tables.tensor import list_table
 from inspector.tensors.images import SliceChoice, image_of, usual_slice
 from inspector.tensors.sources import TensorSource, array_source, session_tensors
 from inspector.tensors.summary import summary
@@ -44,6 +46,20 @@ def unchecked() -> None:
 def held(array: np.ndarray, name: str = "weight") -> TensorSource:
     """Return an array as a tensor."""
     return array_source(array, name, name, "constant", "forward")
+
+
+@pytest.mark.parametrize("again", ["", "where", "method"])
+def test_tensors_of_one_name_are_told_apart_beside_it(again: str) -> None:
+    first = held(np.zeros((2, 3), np.float32), "stem.weight")
+    other = {"": {"name": "stem.bias"}, "where": {"origin": "recorded"}, "method": {"method": "b"}}
+    listed = list_table([first, replace(first, **other[again])], AUTOMATIC)
+    titles = [column.title for column in listed.columns]
+    methods = ["method"] if again == "method" else []
+    apart = ["where", *methods]
+    shapes = ["type", "size"]
+    assert titles == ["name", *([*apart, *shapes] if again else [*shapes, *apart])]
+    if again:
+        assert len({tuple(listed.text(row, at) for at in range(3)) for row in (0, 1)}) == 2
 
 
 # -- which tensors belong to a selection ------------------------------------------------------
