@@ -1,7 +1,8 @@
 """Files of ``torch.export.save`` (``.pt2``) as records of one exported program.
 
 Source: torch/export/pt2_archive/constants.py (``models/NAME.json``); torch/_export/serde of
-releases before 2.8 (``serialized_exported_program.json``).
+releases before 2.8 (``serialized_exported_program.json``); _package.py, ``_load_state_dict`` (all
+weights in one member, of release 2.8).
 """
 
 from __future__ import annotations
@@ -49,9 +50,23 @@ def decode_exported(buffer: bytes | bytearray | memoryview, *, file: str = "") -
         issues.append(Issue(Severity.INFO, file, f"further programs are not shown: {others}"))
     first = archive.get(found[0])
     assert first is not None  # it is among the readable names
-    renamed = replace(archive, _by_name={m.EXPORTED: first})
-    roles = m.Roles(m.EXPORTED, {}, (), ())
     place = _MODEL.search(found[0])
     model = place[1] if place is not None else None
+    saved = {m.EXPORTED + kind: archive.get(name) for kind, name in _saved(found[0], model)}
+    sides = {name: member for name, member in saved.items() if member is not None}
+    renamed = replace(archive, _by_name={m.EXPORTED: first, **sides})
+    roles = m.Roles(m.EXPORTED, {}, (), ())
     weights = model and StoredWeights(archive, found[0].removesuffix(f"models/{model}.json"), model)
     return RecordFile(renamed, roles, weights=weights or None, file=file, issues=tuple(issues))
+
+
+def _saved(program: str, model: str | None) -> tuple[tuple[str, str], ...]:
+    """Return kind -> member that earlier releases saved all weights or constants in."""
+    state, constants, _ = m.SIDE_FILES
+    if model is None:
+        folder = program.removesuffix("serialized_exported_program.json")
+        names = ("serialized_state_dict.pt", "serialized_constants.pt")
+    else:
+        folder = program.removesuffix(f"models/{model}.json")
+        names = (f"data/weights/{model}.pt", f"data/constants/{model}.pt")
+    return (state, folder + names[0]), (constants, folder + names[1])

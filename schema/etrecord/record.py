@@ -157,9 +157,10 @@ class RecordFile:
 
         Raises: FormatError if they cannot be read
         """
+        saved = _named_tensors(self.saved(f"{program}_state_dict").value)
         if self.weights is not None and program == self.roles.exported:
-            return self._once("weights", self.weights.tensors)
-        return _named_tensors(self.saved(f"{program}_state_dict").value)
+            return {**self._once("weights", self.weights.tensors), **saved}
+        return saved
 
     def constants(self, program: str) -> Mapping[str, TensorData]:
         """Return lifted constants of a program by name; empty when absent.

@@ -144,6 +144,65 @@ def test_a_weight_that_cannot_be_read_is_missing_and_no_other(
         assert found["first.weight"].data is None
 
 
+class Scaled(torch.nn.Module):
+    """A weight, two that share their elements, a buffer that is not in the state, a constant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = torch.nn.Linear(3, 3)
+        self.tied = self.mix
+        self.register_buffer("steps", torch.arange(3.0), persistent=False)
+
+    def forward(self, x):
+        return self.tied(self.mix(x) + self.steps) * torch.tensor([2.0, 3.0, 5.0])
+
+
+@pytest.mark.parametrize("release", ["2.7", "2.8"])
+def test_weights_in_one_member_as_earlier_releases_saved_them_have_their_values(
+    release: str, tmp_path: Path
+) -> None:
+    program = torch.export.export(Scaled(), (torch.randn(2, 3),))
+    torch.export.save(program, tmp_path / "now.pt2")
+    path = tmp_path / "net.pt2"
+    constants = {
+        name: one for name, one in program.constants.items() if isinstance(one, torch.Tensor)
+    }
+    kept = (("state_dict", dict(program.state_dict)), ("constants", constants))
+    with zipfile.ZipFile(tmp_path / "now.pt2") as now, zipfile.ZipFile(path, "w") as old:
+        text = now.read("now/models/model.json")
+        if release == "2.7":
+            old.writestr("serialized_exported_program.json", text)
+        else:
+            for name in now.namelist():
+                if "/data/weights/" not in name and "/data/constants/" not in name:
+                    old.writestr(name, now.read(name))
+        for kind, tensors in kept:
+            member = f"now/data/{kind.replace('state_dict', 'weights')}/model.pt"
+            data = io.BytesIO()
+            torch.save(tensors, data)
+            named = f"serialized_{kind}.pt" if release == "2.7" else member
+            old.writestr(named, data.getvalue())
+    if release == "2.8":
+        assert set(torch.export.load(path).state_dict) == set(program.state_dict)
+    session = load_session([path])
+    assert session.record is not None
+    assert not session.record.check()
+    for kind, expected in kept:
+        found = getattr(session.record, kind)("exported_program")
+        assert set(found) == set(expected)
+        for name, tensor in found.items():
+            assert np.array_equal(tensor.to_numpy(), expected[name].detach().numpy())
+    listed = {one.name: one for one in session_tensors(session)}
+    assert set(listed) == {*program.state_dict, *constants}
+    assert not any(one.missing for one in listed.values())
+    graph = model_graph(session, "forward", "exported_program")
+    assert graph is not None
+    node = next(one for one in graph.nodes if "linear" in one.name)
+    chosen = node_selection(node, "forward", "exported_program")
+    names = {one.name for one in selected_tensors(session, "forward", chosen)}
+    assert "mix.weight" in names or "tied.weight" in names
+
+
 def test_older_name_of_the_program_is_known(saved: tuple[Path, list[str]]) -> None:
     path, calls = saved
     with zipfile.ZipFile(path) as archive:
