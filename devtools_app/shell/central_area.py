@@ -168,11 +168,13 @@ class ViewTabs(QWidget):
         leave = QHoverEvent(QEvent.Type.HoverLeave, nowhere, nowhere, nowhere)
         QApplication.sendEvent(self._bar, leave)
 
-    def _bring_up(self, name: str) -> None:
+    def _bring_up(self, name: str, *, by_user: bool = False) -> None:
         for other, lender in self._lenders.items():
             if other != name:
                 lender.take_back()
         host = self._hosts[name] if name in self._hosts else self._lenders[name].lend()
+        if by_user:
+            host.postpone_first()
         if self._stack.indexOf(host) < 0:
             self._stack.addWidget(host)
         self._stack.setCurrentWidget(host)
@@ -180,7 +182,7 @@ class ViewTabs(QWidget):
     def _changed(self, index: int) -> None:
         if index >= 0:
             name = str(self._bar.tabData(index))
-            self._bring_up(name)
+            self._bring_up(name, by_user=True)
             self.chosen.emit(name)
 
     def _clicked(self, _index: int) -> None:

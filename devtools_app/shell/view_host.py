@@ -22,6 +22,7 @@ from devtools_app.widgets.first_focus import first_focus
 _LOG = logging.getLogger(__name__)
 FRAME_SECONDS = 0.016  # one frame at 60 Hz; slower views are logged
 _SMALLEST = (120, 60)
+_BLANK = 2  # page of a view that is being made
 _IMPORTING = Need("Preparing the view", "Its parts are being loaded.")
 _NO_SESSION = Need("Nothing is open", "Open a program, a record or a trace to fill this.")
 
@@ -48,6 +49,8 @@ class ViewHost(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
+        self._stack.addWidget(QWidget())  # while a view is made: no sentence that is not true
+        self._stack.setCurrentIndex(_BLANK)
         self.setObjectName("panel")
         # a view with many tools is cut off in a narrow window rather than making it wide
         self.setMinimumSize(*_SMALLEST)
@@ -105,13 +108,35 @@ class ViewHost(QWidget):
         """Show the state after the events there are: views that appear together take turns."""
         if not self._postponed:
             self._postponed = True
+            gui_thread().post(self, self._make)
+
+    def postpone_first(self) -> None:
+        """Postpone what the user asked for, if there is no view yet: making one takes a while."""
+        if self._view is None:
+            self.postpone()
+
+    def _make(self) -> None:
+        """Make the view; it is filled, and seen first, after the events that come of that."""
+        if self._postponed and self._view is None and self.isVisible() and self._can_be_made():
+            try:
+                self._create_view()
+            except Exception as error:  # noqa: BLE001 - as in `refresh`
+                self._postponed = False
+                self._fail(self._context.store.state, error)
+                return
             gui_thread().post(self, self.resume)
+            return
+        self.resume()
+
+    def _can_be_made(self) -> bool:
+        imported = not self.spec.module or self._context.imports.ready(self.spec.module)
+        return imported and self._need(self._context.store.state) is None
 
     def resume(self) -> None:
         """Show the state now, if that was postponed."""
         if self._postponed:
             self._postponed = False
-            self.refresh()
+            self._refresh_with_focus()
 
     def _show_need(self, need: Need, *, opens: bool) -> None:
         """Show what is missing; with a session open its file can be opened beside the others."""
@@ -120,12 +145,16 @@ class ViewHost(QWidget):
 
     def _arrived(self, module: str) -> None:
         if module == self.spec.module and self._view is None:
-            focus = QApplication.focusWidget()
-            here = focus is not None and self.isAncestorOf(focus)
-            waiting = here or (focus is not None and focus is self._focus_meanwhile)
-            self.refresh()
-            if waiting:
-                self.give_focus()
+            self._refresh_with_focus()
+
+    def _refresh_with_focus(self) -> None:
+        """Show the state; the view has the keyboard if it waited for the view."""
+        focus = QApplication.focusWidget()
+        here = focus is not None and self.isAncestorOf(focus)
+        waiting = here or (focus is not None and focus is self._focus_meanwhile)
+        self.refresh()
+        if waiting:
+            self.give_focus()
 
     def retry(self) -> None:
         """Show the state again after a failure."""
@@ -137,7 +166,10 @@ class ViewHost(QWidget):
         self._stack.setVisible(on)
 
     def give_focus(self) -> None:
-        """Focus the view, or its placeholder."""
+        """Focus the view, or its placeholder; once it is there if it is postponed."""
+        if self._postponed:
+            self._focus_meanwhile = QApplication.focusWidget()
+            return
         target = self._stack.currentWidget() or self
         if isinstance(target, CanTakeFocus):
             target.take_focus()

@@ -197,7 +197,7 @@ class MainWindow(QMainWindow):
 
     def _build_menus(self) -> Menus:
         menus = Menus(self, self.theme, self.bound)
-        menus.add_views(self.centre_specs, self.show_view)
+        menus.add_views(self.centre_specs, self.open_view)
         menus.add_docks(self.docks)
         menus.add_arrangements(self.arrangements.menu)
         menus.add_bookmarks(self.commands.go_to_bookmark)
@@ -286,6 +286,11 @@ class MainWindow(QMainWindow):
             self._show_page()
             if self.centre.current is not None:
                 self.centre.current.give_focus()
+
+    def open_view(self, name: str) -> None:
+        """Bring up a view that the user asked for; a new one is made and filled in turns."""
+        next(host for host in self.hosts if host.spec.name == name).postpone_first()
+        self.show_view(name)
 
     def _bring_up(self, name: str) -> None:
         """Bring a view to the front; the keyboard stays where it is."""

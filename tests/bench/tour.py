@@ -147,7 +147,7 @@ def _in_view(window, title: str, name: str, folder: Path) -> Iterator[Step]:
     from devtools_app.state.requests import Select
     from inspector.tables.selection import NOTHING
 
-    yield title, lambda: window.show_view(name)
+    yield title, lambda: window.open_view(name)
     chosen = _middle_node(window)
     if chosen is not None:
         yield f"{title}, a node selected", lambda: window.router(Select(chosen))
