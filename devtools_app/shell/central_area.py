@@ -24,6 +24,7 @@ from devtools_app.shell.panel_buttons import PanelButtons
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.tab_groups import tab_key
 from devtools_app.views.spec import ViewContext, ViewSpec
+from devtools_app.widgets.fields import leave_wheel
 
 _HALF = 10_000  # pixels, which the splitter scales down; of small sizes it makes the least ones
 
@@ -60,6 +61,7 @@ class ViewTabs(QWidget):
         self._bar.setAccessibleName(name)
         self._bar.setExpanding(False)
         self._bar.setDrawBase(False)
+        leave_wheel(self._bar)
         self._bar.setUsesScrollButtons(True)
         self._bar.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._stack = QStackedWidget()

@@ -16,6 +16,7 @@ from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.panel_layout import Showing
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.fields import leave_wheel
 
 _SIDES = {
     Area.LEFT: Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -354,6 +355,7 @@ class Docks:
         for row in self._tab_rows():
             row.setAccessibleName("Panels in one place")
             row.setDrawBase(False)
+            leave_wheel(row)
             names = frozenset(row.tabText(tab) for tab in range(row.count()))
             if len(names) > 1 and names in groups:
                 used[names] = row

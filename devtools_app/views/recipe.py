@@ -39,6 +39,7 @@ from devtools_app.viewmodels.refusal_fixes import Fix, fixes_of
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.fields import leave_wheel
 from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.text_label import breakable
@@ -81,6 +82,7 @@ class RecipeView(QWidget):
         self._tabs.setAccessibleName("Recipe as form, text or Python")
         self._tabs.setDocumentMode(True)
         self._tabs.tabBar().setAccessibleName("Form, text, Python or ideas")
+        leave_wheel(self._tabs.tabBar())
         self._empty = EmptyState(context.theme, _EMPTY)
         self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=True)))
         self._empty.add_button("Compile…", lambda: self._ask(AskCompile()))

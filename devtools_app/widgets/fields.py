@@ -1,13 +1,13 @@
 """Controls with the habits people expect: the wheel scrolls, Return presses.
 
-Qt's wheel changes the value of the box under the pointer, also while a form is scrolled over it,
+Qt's wheel changes the box or the tabs under the pointer, also while a form is scrolled over them,
 and its buttons take only Space outside of dialogs. Boxes with arrows look like the fields beside
 them: a style sheet could only do that with files of images for the arrows.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import (
     QKeyEvent,
     QPainter,
@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStyleOptionSpinBox,
+    QTabBar,
     QToolButton,
     QWidget,
 )
@@ -66,6 +67,23 @@ def _indent(line: QLineEdit | None) -> None:
 
 def _as_high_as_a_field(box: QWidget, hint: QSize) -> QSize:
     return QSize(hint.width(), max(hint.height(), box.fontMetrics().height() + _ABOVE))
+
+
+class _NoWheel(QObject):
+    """Leaves the wheel over a widget that Qt has made to what is around it."""
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is not QEvent.Type.Wheel:
+            return super().eventFilter(watched, event)
+        event.ignore()
+        return True
+
+
+def leave_wheel(tabs: QTabBar) -> None:
+    """Keep the wheel from changing the tab, as Qt does wherever the pointer is in the row."""
+    if tabs.findChild(_NoWheel) is None:
+        tabs.installEventFilter(_NoWheel(tabs))
 
 
 class ComboBox(QComboBox):

@@ -14,10 +14,12 @@ from PySide6.QtWidgets import (
     QComboBox,
     QSpinBox,
     QStyleOptionButton,
+    QTabBar,
     QWidget,
 )
 
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets.fields import (
@@ -76,6 +78,25 @@ def test_the_wheel_changes_no_field_and_scrolls_its_form(qtbot, kind) -> None:
     for clicks in (-1, 1, 3):
         assert not turn(field, clicks).isAccepted()  # goes on to the form around
     assert (field.currentIndex() if isinstance(field, QComboBox) else field.value()) == 1
+
+
+def test_the_wheel_changes_no_tab(window: MainWindow, qtbot) -> None:
+    seen: set[str] = set()
+    window.below.toggle("log")
+    for name in ("node", "notes"):
+        window.show_view(name)
+    window.commands.show_group(TabGroup.CHANGE)
+    for name in ("recipe", "stages"):
+        window.show_view(name)
+        QTest.qWait(50)
+        rows = [one for one in window.findChildren(QTabBar) if one.isVisible() and one.count() > 1]
+        for row in rows:
+            seen.add(row.accessibleName())
+            before = row.currentIndex()
+            for clicks in (-1, 1, 3, -3):
+                turn(row, clicks)
+                assert row.currentIndex() == before
+    assert seen == {"Views", "Panels in one place", "Form, text, Python or ideas"}
 
 
 @pytest.mark.parametrize(
