@@ -100,6 +100,7 @@ class State:
     Attributes:
         sessions: open sessions, in the order they were opened
         current: id of the current one, or empty
+        unseen: ids of those that a job opened behind the current one and that were not shown yet
         method: name of the method shown
         selection: the selection
         filter_text: filter of the operators, as typed
@@ -130,6 +131,7 @@ class State:
 
     sessions: tuple[OpenSession, ...] = ()
     current: str = ""
+    unseen: frozenset[str] = frozenset()
     method: str = ""
     selection: Selection = NOTHING
     filter_text: str = ""

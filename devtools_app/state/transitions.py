@@ -75,7 +75,9 @@ def add_session(
     """Return the state with one more session, shown at once unless behind another one."""
     added = OpenSession(session_id(state.opened), session, paths)
     more = replace(state, sessions=(*state.sessions, added), opened=state.opened + 1)
-    return more if behind and state.sessions else _show(more, added)
+    if behind and state.sessions:
+        return replace(more, unseen=more.unseen | {added.id})
+    return _show(more, added)
 
 
 def replace_session(
@@ -167,6 +169,7 @@ def _show(state: State, one: OpenSession) -> State:
     return replace(
         state,
         current=one.id,
+        unseen=state.unseen - {one.id},
         method=_first_method(one.session),
         selection=NOTHING,
         past=past,
@@ -186,7 +189,9 @@ def _drop_closed(state: State, places: tuple[Place, ...]) -> tuple[Place, ...]:
 
 
 def _at(state: State, place: Place) -> State:
-    return replace(state, current=place.session, method=place.method, selection=place.selection)
+    unseen = state.unseen - {place.session}
+    shown = replace(state, current=place.session, unseen=unseen)
+    return replace(shown, method=place.method, selection=place.selection)
 
 
 def with_group_of_view(state: State, tabs: Tabs) -> State:

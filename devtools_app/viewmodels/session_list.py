@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import PurePath
 
 from devtools_app.appearance.colours import Palette
@@ -15,8 +15,10 @@ from inspector.tables.files import KIND_WORDS, kind_label
 from inspector.units import format_bytes
 
 
-def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[ListEntry, ...]:
-    """Return one entry per session, in the colour of its letter.
+def session_entries(
+    sessions: Sequence[OpenSession], palette: Palette, unseen: Set[str] = frozenset()
+) -> tuple[ListEntry, ...]:
+    """Return one entry per session, in the colour of its letter; what a job opened is new.
 
     Sessions of one name have the folder that distinguishes them.
     """
@@ -24,7 +26,16 @@ def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[
     return tuple(
         ListEntry(
             one.session.name,
-            " · ".join(filter(None, (folders.get(one.id, ""), session_line(one.session)))),
+            " · ".join(
+                filter(
+                    None,
+                    (
+                        "new" if one.id in unseen else "",
+                        folders.get(one.id, ""),
+                        session_line(one.session),
+                    ),
+                )
+            ),
             tone=session_tone(one.id, palette),
             mark=one.id,
         )

@@ -34,7 +34,8 @@ class SessionsView(QWidget):
 
     def show_state(self, state: State) -> None:
         """Show the sessions with the current one marked."""
-        entries = session_entries(state.sessions, self._context.theme.palette)
+        unseen = state.unseen - {*state.compared}
+        entries = session_entries(state.sessions, self._context.theme.palette, unseen)
         ids = [one.id for one in state.sessions]
         current = ids.index(state.current) if state.current in ids else -1
         self._list.show_entries(entries, current)

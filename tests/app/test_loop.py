@@ -347,6 +347,7 @@ def test_a_variant_that_is_ready_leaves_a_user_alone_who_went_elsewhere(
     store = window.store
     qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=PATIENCE)
     qtbot.waitUntil(lambda: "is ready" in window.strip.text, timeout=PATIENCE)
+    assert store.state.unseen == {"B"}
     first, second = (one.id for one in store.state.sessions)
     assert (store.state.current, store.state.view) == (first, "memory")
     compare = next(one for one in window.strip.findChildren(QPushButton) if one.text() == "Compare")

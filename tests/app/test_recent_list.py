@@ -55,3 +55,10 @@ def test_sessions_opened_from_folders_of_one_name_show_those_above() -> None:
     sessions = (_open("A", "net", "/a/net/model.pte"), _open("B", "net", "/b/net/model.pte"))
     found = [one.detail.split(" · ")[0] for one in session_entries(sessions, LIGHT)]
     assert found == [str(PurePath("a/net")), str(PurePath("b/net"))]
+
+
+def test_what_a_job_opened_behind_is_new_in_words() -> None:
+    sessions = (_open("A", "net", "/a/net/model.pte"), _open("B", "net", "/b/net/model.pte"))
+    found = [one.detail.split(" · ") for one in session_entries(sessions, LIGHT, {"B"})]
+    assert ["new" in words for words in found] == [False, True]
+    assert found[1][0] == "new"

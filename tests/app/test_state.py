@@ -57,6 +57,20 @@ def test_select_remembers_and_back_and_forward_return():
     assert back(back(back(once))).selection == NOTHING
 
 
+def test_a_session_that_a_job_opened_behind_another_is_new_until_it_is_shown():
+    first = opened("one")
+    assert not first.unseen
+    assert not add_session(State(), session(), (), behind=True).unseen  # shown: there is no other
+    state = add_session(first, session("two"), (), behind=True)
+    assert (state.current, state.unseen) == ("A", {"B"})
+    assert replace_session(state, "B", session("three")).unseen == {"B"}
+    assert select(state, node("a")).unseen == {"B"}
+    more = add_session(state, session("three"), (), behind=True)
+    assert show_session(more, "B").unseen == {"C"}
+    assert go_to(more, Place("C", "", NOTHING)).unseen == {"B"}
+    assert back(show_session(state, "B")).unseen == set()
+
+
 def test_select_same_thing_is_no_step():
     state = select(opened("one"), node("a"))
     assert select(state, node("a")) is state

@@ -132,6 +132,18 @@ def _menu_entry(walker: Walker, name: str) -> Item | None:
     return next((one for one in walker.reader.menu() if re.search(name, one.name)), None)
 
 
+def _choose_below(walker: Walker, opener: Item, name: str) -> None:
+    """Choose an entry of the menu that was opened below an object."""
+    time.sleep(0.5)
+    left, top, width, height = walker.reader.box(opener)
+    for down in range(1, 40):  # an entry is on the bus once the pointer was on one
+        walker.hands.move(left + min(30, width // 2), top + height + 16 * down)
+        if entry := _menu_entry(walker, name):
+            walker.click(entry)
+            return
+    raise WalkError(f"the menu below {opener.name} has no {name}")
+
+
 def _edit_by_mouse(walker: Walker) -> None:
     """Look for a delegate once more: the drawing is smaller since the panel of the node came."""
     left, top, width, height = walker.reader.box(drawing(walker, "Graph"))
@@ -268,6 +280,19 @@ def _see_jobs(walker: Walker) -> None:
     walker.until(listed, "a compile and a run among the jobs")
 
 
+def _guide_by_mouse(walker: Walker) -> None:
+    """Press the button of the panel, or choose it in the menu that takes its place."""
+    role, names = "check box|.*button.*", ("^Panel Guide$", "^Panels$")
+
+    def look() -> Item | None:
+        return next((one for name in names if (one := walker.find(role, name))), None)
+
+    button = walker.until(look, "the button of the guide")
+    walker.click(button)
+    if button.name == "Panels":  # the tabs need the room
+        _choose_below(walker, button, "^Guide$")
+
+
 def _see_guide(walker: Walker) -> None:
     walker.see("text|entry", "guide")
     walker.see("text|label|document.*", "^Section of the guide$")
@@ -342,15 +367,9 @@ def _see_names(walker: Walker) -> None:
 
 
 def _quit_by_mouse(walker: Walker) -> None:
-    walker.click(walker.see("menu item", "^File$"))
-    time.sleep(0.5)
-    left, top, _, height = walker.reader.box(walker.see("menu item", "^File$"))
-    for down in range(1, 40):
-        walker.hands.move(left + 30, top + height + 16 * down)
-        if entry := _menu_entry(walker, "^Quit$"):
-            walker.click(entry)
-            return
-    raise WalkError("the File menu has no Quit")
+    menu = walker.see("menu item", "^File$")
+    walker.click(menu)
+    _choose_below(walker, menu, "^Quit$")
 
 
 def _see_end(walker: Walker) -> None:
@@ -378,7 +397,7 @@ STEPS = (
         _palette_command("panel jobs"),
         _see_jobs,
     ),
-    Step("Guide", _click("check box|toggle button", "^Panel Guide$"), _keys("F1"), _see_guide),
+    Step("Guide", _guide_by_mouse, _keys("F1"), _see_guide),
     Step("Palette", _palette_by_mouse, _palette_by_keys, _see_found),
     Step("Every view", _every_view(_group_by_mouse), _every_view(_group_by_keys), _see_names),
     Step("Quit", _quit_by_mouse, _keys("ctrl+q"), _see_end),
