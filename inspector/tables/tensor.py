@@ -70,7 +70,7 @@ def list_table(found: Sequence[TensorSource], units: Units) -> Table:
 
 
 def _columns(found: Sequence[TensorSource], units: Units) -> tuple[Column, ...]:
-    """Return the columns; what tells tensors of one name apart stands beside it."""
+    """Return the columns; what distinguishes tensors of one name is beside it."""
     sizes, names = [one.nbytes for one in found], [one.name for one in found]
     where = (text_column("where", [one.origin for one in found], width=9), *_method(found))
     repeated = len({*names}) < len(names)
