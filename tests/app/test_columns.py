@@ -508,3 +508,4 @@ def test_worst_elements_fit_a_narrow_view_with_their_difference(qtbot, theme: Th
         QApplication.processEvents()
         assert grid.horizontalScrollBar().maximum() == 0
         assert [grid.isColumnHidden(at) for at in range(2)] == [False, False]
+    assert table.rows.columns[1].title == "difference"  # what is hidden last beside the index

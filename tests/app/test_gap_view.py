@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QTableView
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import EditRecipe, ShowLosses
@@ -98,6 +99,9 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     qtbot.waitUntil(lambda: found._current == wanted, timeout=20_000)
     found._row_chosen(place)
     qtbot.waitUntil(lambda: found.worst.rows.length == 4, timeout=20_000)
+    found.worst.setFixedWidth(240)
+    QApplication.processEvents()
+    assert not found.worst.findChild(QTableView).horizontalScrollBar().isVisible()
     assert "4 elements" in found.plot.accessibleDescription()
 
     missing = next(row for row in rows if not row.compared)
