@@ -22,7 +22,6 @@ from devtools_app.widgets.first_focus import first_focus
 _LOG = logging.getLogger(__name__)
 FRAME_SECONDS = 0.016  # one frame at 60 Hz; slower views are logged
 _SMALLEST = (120, 60)
-_BLANK = 2  # page of a view that is being made
 _IMPORTING = Need("Preparing the view", "Its parts are being loaded.")
 _NO_SESSION = Need("Nothing is open", "Open a program, a record or a trace to fill this.")
 
@@ -49,8 +48,7 @@ class ViewHost(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
-        self._stack.addWidget(QWidget())  # while a view is made: no sentence that is not true
-        self._stack.setCurrentIndex(_BLANK)
+        self._stack.addWidget(QWidget())  # is in front while a view is made
         self.setObjectName("panel")
         # a view with many tools is cut off in a narrow window rather than making it wide
         self.setMinimumSize(*_SMALLEST)
