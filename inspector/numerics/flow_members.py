@@ -42,7 +42,6 @@ _PASSING = (
     *("aten.clone.default", "dim_order_ops._to_dim_order_copy.default"),
 )
 _CONVOLUTION = "aten::convolution"
-_WITH_CLAMP = "_with_clamp"
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
 
@@ -242,7 +241,7 @@ class _MemberWalk:
             return
         self._take(step, chosen, sure=sure)
         last = self._normed(step, chosen) if becomes(_CONVOLUTION, kind) else chosen
-        last = self._bounded(step, last) if node.activation or _WITH_CLAMP in kind else last
+        last = self._bounded(step, last) if node.activation else last
         for value, result in zip(outputs, last.writes, strict=False):
             local[value.name] = result
 

@@ -119,6 +119,8 @@ def inside_outputs(
         for name in shared:  # of several steps: none is known to be its, so none has it fused
             if name in own and own[name].nodes[-1] != name and not own[name].fused:
                 del own[name]
+        for event in flowing.values():  # they show what is part of a step
+            own = dict.fromkeys(event.nodes, event) | own
         by_name = {node.node.name: node for node in nodes}
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
         why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}

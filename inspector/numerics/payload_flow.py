@@ -121,7 +121,7 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         kind,
         reads,
         writes,
-        fused=bool(node.activation) or "_with_" in kind,  # conv_with_clamp
+        fused=bool(node.activation),
         dims=permuted_dims(node.node),
         given=integers(node.node),
         cut=_cut(node),

@@ -154,7 +154,7 @@ class ElementPlaces:
             return None
         if event.writes[0] in self._outputs:
             return self.recorded(self._outputs[event.writes[0]])
-        node = self._values.makers.get(root)
+        node = self._values.computing(event, root) or self._values.makers.get(root)
         if node is None:
             return None
         if event.cut:

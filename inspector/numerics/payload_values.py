@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inspector.join.lowered_kinds import operation
+from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import PERMUTING
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.payload_flow import is_as_large, known_sizes
 from inspector.numerics.shared_handles import DelegateEvent
 
+CLAMP = operation("clamp")
 _MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
 
 
@@ -18,7 +19,7 @@ class PayloadValues:
 
     Attributes:
         graph: the recorded graph
-        events: those that are all of an operator, in order
+        events: those of known kinds, in order
         writers: value of the payload -> what writes it
         nodes: of the delegate that compute, in graph order
         moving: the others, which move the elements of a value
@@ -31,7 +32,7 @@ class PayloadValues:
         self, graph: FlatGraph, nodes: Sequence[FlatNode], events: Sequence[DelegateEvent]
     ) -> None:
         self.graph = graph
-        self.events = [one for one in events if one.kind and one.writes and not one.fused]
+        self.events = [one for one in events if one.kind and one.writes]
         self.writers = {one.writes[0]: one for one in self.events}
         self.nodes = [one for one in nodes if one.writes and not self.moves(one)]
         self.moving = [one for one in nodes if one.writes and self.moves(one)]
@@ -60,6 +61,35 @@ class PayloadValues:
         """Return the recorded value that one of the payload is, None if that is not known."""
         place = self.place(name)
         return None if place in self._doubted else self._known.get(place)
+
+    def maker(self, event: DelegateEvent) -> FlatNode | None:
+        """Return the node whose value is known to be the one that an operator writes."""
+        root = self.of(event.writes[0])
+        return None if root is None else self.makers.get(root)
+
+    def computing(self, event: DelegateEvent, value: Value | None) -> FlatNode | None:
+        """Return the node of an operator's kind whose value, or what follows it, a value is.
+
+        A batch norm and an activation behind it may be part of the operator.
+        """
+        node = None if value is None else self.makers.get(value)
+        if node is not None and event.fused:
+            node = self._before(node) if operation(node.operator) == CLAMP else None
+        if node is not None and node.operator == BATCH_NORM and not becomes(BATCH_NORM, event.kind):
+            node = self._before(node)
+        return node if node is not None and becomes(node.operator, event.kind) else None
+
+    def parts(self, event: DelegateEvent, node: FlatNode) -> tuple[str, ...]:
+        """Return the names of the nodes that an operator is, the one whose value it writes last."""
+        first = self.computing(event, node.writes[0])
+        names = [node.node.name]
+        while first is not None and node is not first and (one := self._before(node)) is not None:
+            node = one
+            names.append(node.node.name)
+        return tuple(reversed(names))
+
+    def _before(self, node: FlatNode) -> FlatNode | None:
+        return self.makers.get(self.root(node.reads[0])) if node.reads else None
 
     def data(self, event: DelegateEvent) -> list[str]:
         """Return the operands that are computed, inputs, or constants of the recorded graph."""

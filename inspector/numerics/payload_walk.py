@@ -20,12 +20,11 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
-from inspector.numerics.payload_values import PayloadValues, is_moving, logged_sizes
+from inspector.numerics.payload_values import CLAMP, PayloadValues, is_moving, logged_sizes
 from inspector.numerics.shared_handles import DelegateEvent
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
-_CLAMP = operation("clamp")
 _COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
 
 
@@ -104,7 +103,7 @@ class _PayloadWalk:
         fitting: dict[str, list[DelegateEvent]] = {}
         found: dict[str, DelegateEvent] = {}
         for event in self._events:
-            node = self._node_of(event)
+            node = self._values.maker(event)
             if node is None:
                 continue
             if has_shape_of(self._graph, event, node):
@@ -118,7 +117,8 @@ class _PayloadWalk:
             exact = [one for one in events if logged_sizes(one) == sizes]
             event = exact[0] if exact else events[0]
             own = None if exact else self._places.in_layout(event, node)
-            found[name] = own or replace(event, nodes=(name,), grade=FLOW)
+            parts = self._values.parts(event, node)
+            found[name] = replace(own or event, nodes=parts, grade=FLOW)
         return found | self._moved(wanted)
 
     def _moved(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
@@ -205,8 +205,8 @@ class _PayloadWalk:
     def _backward(self) -> None:
         """Learn what matched operators read, where only one pairing is possible."""
         for event in self._events:
-            node = self._node_of(event)
-            if node is None or not becomes(node.operator, event.kind):
+            node = self._values.computing(event, self._values.of(event.writes[0]))
+            if node is None:
                 continue
             names = {self._values.place(name): name for name in self._values.data(event)}
             values = dict.fromkeys(self._values.root(value) for value in node.reads)
@@ -228,7 +228,7 @@ class _PayloadWalk:
             for name in names
             for value in values
             if (writer := self._values.writers.get(name)) is not None
-            and becomes(self._values.makers[value].operator, writer.kind)
+            and self._values.computing(writer, value) is not None
         ]
         apart = all(len(set(side)) == len(fitting) for side in zip(*fitting, strict=True))
         for name, value in fitting if apart else ():
@@ -236,13 +236,19 @@ class _PayloadWalk:
 
     def _match(self, event: DelegateEvent, node: FlatNode) -> None:
         """Learn what an operator writes: the value of its node, or of what is folded into it."""
-        if operation(event.kind) == _CLAMP:
+        if operation(event.kind) == CLAMP:
             node = self._last_clamp(event, node)
         users = self._graph.users.get(node.writes[0], ())
-        if len(users) != 1 or users[0].operator != BATCH_NORM:
-            self.learn(event.writes[0], node.writes[0])
-        elif not self._is_normed(event):
-            self.learn(event.writes[0], users[0].writes[0])
+        if len(users) == 1 and users[0].operator == BATCH_NORM:
+            if self._is_normed(event):
+                return
+            node = users[0]
+        if event.fused:
+            act = self._only_user(node)
+            if act is None or operation(act.operator) != CLAMP:
+                return
+            node = self._last_clamp(event, act)
+        self.learn(event.writes[0], node.writes[0])
 
     # ---- facts
     def _last_clamp(self, event: DelegateEvent, node: FlatNode) -> FlatNode:
@@ -250,18 +256,22 @@ class _PayloadWalk:
         readers = (
             one for one in self._events if event.writes[0] in map(self._values.place, one.reads)
         )
-        if any(operation(one.kind) == _CLAMP for one in readers):
+        if any(operation(one.kind) == CLAMP for one in readers):
             return node
         for _ in range(len(self._values.nodes)):
-            users = {user.place: user for user in self._graph.users.get(node.writes[0], ())}
-            last = node.writes[0] in self._graph.results or len(users) != 1
-            user = None if last else next(iter(users.values()))
-            if user is None or user.writes[0] not in self._values.makers:
-                break
-            if operation(user.operator) != _CLAMP:
+            user = self._only_user(node)
+            if user is None or operation(user.operator) != CLAMP:
                 break
             node = user
         return node
+
+    def _only_user(self, node: FlatNode) -> FlatNode | None:
+        """Return the one node of the delegate that reads a value which nothing else does."""
+        users = {user.place: user for user in self._graph.users.get(node.writes[0], ())}
+        user = next(iter(users.values()), None)
+        if len(users) != 1 or user is None or node.writes[0] in self._graph.results:
+            return None
+        return user if user.writes and user.writes[0] in self._values.makers else None
 
     def _is_normed(self, event: DelegateEvent) -> bool:
         """Return whether what an operator writes is read by one call that a norm may be."""
@@ -270,11 +280,6 @@ class _PayloadWalk:
         ]
         readers = [one for one in readers if not is_moving(one)]
         return len(readers) == 1 and operation(readers[0].kind) in _OF_NORMS
-
-    def _node_of(self, event: DelegateEvent) -> FlatNode | None:
-        """Return the node whose value is known to be the one that an event wrote."""
-        root = self._values.of(event.writes[0])
-        return None if root is None else self._values.makers.get(root)
 
     def _has_all(self, event: DelegateEvent, count: int) -> bool:
         """Return whether an operator reads nothing else that its result depends on.
