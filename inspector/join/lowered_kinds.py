@@ -59,7 +59,10 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "CLAMP": ("clamp", "relu", "hardtanh"),
     "CONV2D": ("convolution", *_LINEAR),
     "DEPTHWISE_CONV2D": ("convolution",),
+    "GREATER": ("gt",),
+    "MATMUL": ("bmm", "matmul"),
     "MAX_POOL2D": ("max_pool2d", "max_pool2d_with_indices"),
+    "SELECT": ("where",),
 }
 _MATMULS = {*_LINEAR, *_CONVOLUTION, "bmm", "matmul"}
 _NAMES = {"concatenate": "cat"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schema.errors import FormatError
-from schema.etrecord import DelegateMap, RecordFile
+from schema.etrecord import DelegateMap, RecordFile, TensorData
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.origins import Origins
 from schema.etrecord.parts.verdicts import Verdict
-from schema.graph import Graph
+from schema.graph import Graph, NodeKind
 
 Handles = Mapping[int, tuple[int, ...]]
 
@@ -70,6 +70,23 @@ def only_method(record: RecordFile) -> str | None:
 def edge_graph(record: RecordFile, method: str) -> Graph | None:
     """Return the recorded edge graph of a method, None if it is missing or unreadable."""
     return _readable(record, record.roles.edge.get(method))
+
+
+def constants(record: RecordFile, method: str) -> Mapping[str, TensorData]:
+    """Return placeholder of the edge graph -> its constant; empty if unreadable."""
+    member, graph = record.roles.edge.get(method, ""), edge_graph(record, method)
+    if graph is None:
+        return {}
+    try:
+        saved = {**record.state_dict(member), **record.constants(member)}
+    except FormatError:
+        return {}
+    targets = {
+        node.name: str(node.attributes.get("target"))
+        for node in graph.nodes
+        if node.kind is NodeKind.PLACEHOLDER
+    }
+    return {name: saved[target] for name, target in targets.items() if target in saved}
 
 
 def aten_graph(record: RecordFile) -> Graph | None:

@@ -75,6 +75,7 @@ class FlatGraph:
         inputs: the user's inputs, in order
         prefixes: nested graph -> prefix of the names of its nodes in a model graph
         graphs: nested graph -> its nodes and inputs
+        contents: constant -> what it shares with those of equal bytes, where that is known
     """
 
     graph: Graph
@@ -86,6 +87,7 @@ class FlatGraph:
     inputs: tuple[Value, ...]
     prefixes: Mapping[Scope, str]
     graphs: Mapping[Scope, Graph] = field(default_factory=dict[Scope, Graph])
+    contents: Mapping[str, str] = field(default_factory=dict[str, str])
     _roots: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def root(self, value: Value) -> Value:
@@ -115,6 +117,14 @@ class FlatGraph:
 def is_transparent(node: FlatNode) -> bool:
     """Return whether a node only renames, copies or reshapes the one tensor it reads."""
     return node.operator in _TRANSPARENT and len(node.reads) > 0
+
+
+def known_sizes(meta: GraphValue | None) -> tuple[int, ...] | None:
+    """Return the sizes of a value, None if one is unknown."""
+    if meta is None or meta.tensor is None:
+        return None
+    known = tuple(size for size in meta.tensor.sizes if isinstance(size, int))
+    return known if len(known) == len(meta.tensor.sizes) else None
 
 
 def one_spelling(operator: str) -> str:

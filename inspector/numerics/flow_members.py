@@ -28,9 +28,6 @@ from inspector.numerics.flat_graph import (
 from inspector.numerics.moved import moves_alike
 from inspector.numerics.traced import tensor_of
 from schema.dtypes.scalar_type import numel
-from schema.errors import FormatError
-from schema.etrecord import TensorData
-from schema.graph import NodeKind
 from schema.program import instructions, operator_name
 from schema.program import model as m
 
@@ -308,14 +305,14 @@ class _Weights:
 
     def __init__(self, session: Session, method: str, flat: FlatGraph) -> None:
         assert session.record is not None
-        self._record, self._flat = session.record, flat
-        self._member = session.record.roles.edge.get(method, "")
+        self._record, self._flat, self._method = session.record, flat, method
         self._bytes: dict[str, bytes] | None = None
 
     def has(self, node: FlatNode, constants: Sequence[bytes]) -> bool:
         """Return whether one of the parameters that a node reads has the bytes of a constant."""
         if self._bytes is None:
-            self._bytes = dict(self._parameters())
+            held = record_maps.constants(self._record, self._method)
+            self._bytes = {name: bytes(one.data) for name, one in held.items() if one.data}
         names = {root[1] for value in node.reads if (root := self._source(value))}
         return any(self._bytes.get(name) in constants for name in names)
 
@@ -326,16 +323,6 @@ class _Weights:
             value = maker[0].reads[0]
             maker = self._flat.producers.get(value)
         return value
-
-    def _parameters(self) -> Iterable[tuple[str, bytes]]:
-        try:
-            saved: dict[str, TensorData] = {**self._record.state_dict(self._member)}
-        except FormatError:
-            return
-        for node in self._flat.graph.nodes:
-            held = saved.get(str(node.attributes.get("target")))
-            if node.kind is NodeKind.PLACEHOLDER and held is not None and held.data is not None:
-                yield node.name, bytes(held.data)
 
 
 def _moves_alike(node: FlatNode, payload: InsideNode) -> bool:

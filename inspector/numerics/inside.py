@@ -25,8 +25,9 @@ from inspector.numerics.payload_flow import (
     payload_event,
 )
 from inspector.numerics.payload_walk import walked
+from inspector.numerics.same_steps import content, filled_contents
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
-from inspector.numerics.traced import DELEGATE, instruction_outputs
+from inspector.numerics.traced import DELEGATE, instruction_outputs, strides_of
 from inspector.trace.blocks import Block
 from schema.backends import backend_of
 from schema.dtypes.scalar_type import scalar_type
@@ -89,6 +90,8 @@ def inside_outputs(
     found: list[InsideOutput] = []
     borders = border_values(session, method, join)
     suffixes = _value_suffixes(session, method)
+    filled = filled_contents(join.graph, join.graph.nodes)
+    graph = replace(join.graph, contents=_contents(session, method) | filled)
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
@@ -110,14 +113,19 @@ def inside_outputs(
         own = with_fused(join.graph, nodes, matched, events, shared)
         left = {name for name in shared if name not in own or own[name].nodes[-1] != name}
         left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes[-1] == name}
-        flowing = walked(join.graph, nodes, matched, left, events, known)
-        own |= in_types(join.graph, nodes, flowing)
+        flowing = walked(graph, nodes, matched, left, events, known)
+        flowing = in_types(join.graph, nodes, flowing)
+        own |= flowing
         unknown = {one.node.name for one in nodes} - {
             name for name, event in own.items() if event.nodes[-1] == name
         }
         own |= integers_walked(join.graph, nodes, events, known, unknown)
         for name in shared:  # of several steps: none is known to be its, so none has it fused
             if name in own and own[name].nodes[-1] != name and not own[name].fused:
+                del own[name]
+        shown = {one.name for one in flowing.values()}
+        for name, one in [*own.items()]:  # by order, and data flow shows whose it is
+            if name not in flowing and one.grade == ORDER and one.name in shown:
                 del own[name]
         for event in flowing.values():  # they show what is part of a step
             own = dict.fromkeys(event.nodes, event) | own
@@ -134,6 +142,18 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _contents(session: Session, method: str) -> dict[str, str]:
+    """Return constant of the recorded graph -> its content, of those that have one."""
+    if session.record is None:
+        return {}
+    return {
+        name: found
+        for name, one in record_maps.constants(session.record, method).items()
+        if one.strides == strides_of(one.sizes) and not one.big_endian
+        if (found := content(one.scalar_type, one.data))
+    }
 
 
 def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent]) -> str:

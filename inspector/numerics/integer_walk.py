@@ -15,9 +15,10 @@ from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import FLOW
 from inspector.numerics.payload_flow import has_shape_of, is_as_large
+from inspector.numerics.payload_values import DEQUANTIZE, QUANTIZE, is_stored
+from inspector.numerics.requantized import steps_of
 from inspector.numerics.shared_handles import DelegateEvent
 
-_STORED = (0, 1, 2)  # dtypes: integers of 8 and 16 bits
 _MOVED = frozenset(("identity", "permute", "reshape", "transpose", "view"))  # keep all elements
 _OF_LAYOUT = frozenset(("rescale", "slice", "pad", *_MOVED))
 _REDUCED = {
@@ -27,7 +28,6 @@ _REDUCED = {
     "REDUCE_SUM": "sum",
 }
 _TABLE = "TABLE"  # of any operator of one operand
-_QUANTIZE, _DEQUANTIZE = "::quantize_per", "::dequantize_per"
 _ACTIVATIONS = frozenset(map(operation, ("aten::relu", "aten::hardtanh", "aten::clamp")))
 _MOST = 2000  # events of a payload; each round looks at all
 _WEIGHT = "_weight"  # behind the name of a node, in that of its constant
@@ -64,7 +64,7 @@ def integers_walked(
         border: recorded values of the inputs and outputs of the payload
         wanted: names of nodes that are not known otherwise
     """
-    left = [one for one in nodes if _QUANTIZE in one.operator and one.node.name in wanted]
+    left = [one for one in nodes if QUANTIZE in one.operator and one.node.name in wanted]
     if not left or len(events) > _MOST:
         return {}
     return _IntegerWalk(graph, nodes, events, border).found(left)
@@ -91,7 +91,7 @@ class _IntegerWalk:
         asked = {
             one.node.name: self._recorded(one)
             for one in self._inside.values()
-            if _QUANTIZE in one.operator
+            if QUANTIZE in one.operator
         }
         nodes = {one.node.name: one for one in self._inside.values()}
         found: dict[str, DelegateEvent] = {}
@@ -101,7 +101,7 @@ class _IntegerWalk:
             made = [
                 (event, how)
                 for event in self._makers.values()
-                if _is_stored(event)
+                if is_stored(event)
                 and operation(event.kind) not in _MOVED
                 and event.writes[0] not in self._known
                 and (how := self._computed(event)) is not None
@@ -161,7 +161,7 @@ class _IntegerWalk:
                 if value in self._graph.producers:
                     return None  # a real value from outside
                 continue  # a parameter
-            if _DEQUANTIZE in maker.operator:
+            if DEQUANTIZE in maker.operator:
                 source = self._root(maker.reads[0])
                 if source in self._graph.producers or self._is_input(source):
                     sources.add(str(source))
@@ -191,7 +191,7 @@ class _IntegerWalk:
                     sources.add(self._known[name])
                 elif maker is None:
                     constants.add(name)
-                elif _is_stored(maker) and operation(maker.kind) not in _OF_LAYOUT - {"rescale"}:
+                elif is_stored(maker) and operation(maker.kind) not in _OF_LAYOUT - {"rescale"}:
                     return None
                 else:
                     left.append(maker)
@@ -216,12 +216,12 @@ class _IntegerWalk:
 
     def _same_before(self, node: FlatNode) -> FlatNode | None:
         """Return the `dequantize` whose integers a `quantize` gives again, if it is such a pair."""
-        if _QUANTIZE not in node.operator:
+        if QUANTIZE not in node.operator:
             return None
         before = self._behind_moves(node.reads[0])
-        if before is None or _DEQUANTIZE not in before.operator:
+        if before is None or DEQUANTIZE not in before.operator:
             return None
-        return before if _steps_of(before) == _steps_of(node) else None
+        return before if steps_of(before) == steps_of(node) else None
 
     def _behind_moves(self, value: Value) -> FlatNode | None:
         """Return what computes a value, behind nodes that only move its elements."""
@@ -231,13 +231,6 @@ class _IntegerWalk:
                 return None if maker is None else maker[0]
             value = maker[0].reads[0]
         return None
-
-
-def _steps_of(node: FlatNode) -> object:
-    """Return scale, zero point, range and dtype of a quantization by numbers, unequal without."""
-    wanted = ("scale", "zero_point", "quant_min", "quant_max", "dtype")
-    given = {one.name: one.literal for one in node.node.args if not one.values}
-    return tuple(str(given.get(one)) for one in wanted) if "scale" in given else node.place
 
 
 def _is_activation(step: str) -> bool:
@@ -263,8 +256,3 @@ def _are_of(kinds: Iterable[str], operators: Sequence[str]) -> bool:
 
 def _moves(node: FlatNode) -> bool:
     return is_transparent(node) or (operation(node.operator) in _MOVED and len(node.reads) == 1)
-
-
-def _is_stored(event: DelegateEvent) -> bool:
-    tensors = next(iter(event.passes), ())
-    return bool(tensors) and tensors[0].scalar_type in _STORED

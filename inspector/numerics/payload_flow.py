@@ -18,13 +18,14 @@ from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
 from inspector.numerics.element_moves import Cut, integers, permuted_dims
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph, known_sizes
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
+from inspector.numerics.same_steps import constants_of, settings_of
 from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
-from schema.graph import GraphNode, GraphValue
+from schema.graph import GraphNode
 from schema.payloads.model import Constant
 from schema.program import instructions
 from schema.program import model as m
@@ -125,6 +126,8 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         dims=permuted_dims(node.node),
         given=integers(node.node),
         cut=_cut(node),
+        constants=constants_of(node),
+        settings=settings_of(node),
     )
 
 
@@ -271,11 +274,3 @@ def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
 
 def _sizes(graph: FlatGraph, node: FlatNode) -> tuple[int, ...] | None:
     return known_sizes(graph.meta.get(node.writes[0])) if node.writes else None
-
-
-def known_sizes(meta: GraphValue | None) -> tuple[int, ...] | None:
-    """Return the sizes of a value, None if one is unknown."""
-    if meta is None or meta.tensor is None:
-        return None
-    known = tuple(size for size in meta.tensor.sizes if isinstance(size, int))
-    return known if len(known) == len(meta.tensor.sizes) else None

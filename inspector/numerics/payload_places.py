@@ -7,7 +7,7 @@ it reads, unless the operator has one by its definition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,7 +112,7 @@ class ElementPlaces:
 
     def recorded(self, value: Value) -> Places | None:
         """Return the places of a recorded value in the one that it moves, None if unknown."""
-        root = self._values.root(value)
+        root = self._values.source(value)
         sizes = self._values.sizes(root)
         maker = self._values.graph.producers.get(value)
         moves = [] if value == root or maker is None else self._recorded_moves(maker[0])
@@ -180,31 +180,47 @@ class ElementPlaces:
         straight = self._in_order(numel(sizes))
         alike: dict[bytes, Places] = {}
         last: list[bool] = []
-        for name in self._values.data(event):
-            for value in node.reads:
-                read = self._values.sizes(value)
-                if read is None or self._values.of(name) != self._values.root(value):
-                    continue
-                places = self._inside(self._found.get(name), self.recorded(value))
-                if places is None:
-                    continue
-                last.append(
-                    len(read) in _IMAGE_DIMS and np.array_equal(places, self._channels_last(read))
-                )
-                whole = read == sizes and _plain(self._logged(name) or ()) == _plain(logged)
-                rows = operation(node.operator) == _LINEAR and np.array_equal(
-                    places, self._in_order(places.size)
-                )
-                if whole:
-                    alike[digest(places)] = places
-                elif rows and sizes[-1:] == logged[-1:]:
-                    alike[digest(straight)] = straight
+        kept: list[bool] = []  # of each operand, whether it is laid out as the recorded one
+        data = self._values.data(event)
+        for name, read, places in self._operands(data, node):
+            in_order = places is not None and np.array_equal(places, self._in_order(places.size))
+            kept.append(in_order and self._logged(name) == read)
+            if places is None:
+                continue
+            image = len(read) in _IMAGE_DIMS
+            if not image or self._is_arranged(read):
+                last.append(image and np.array_equal(places, self._channels_last(read)))
+            whole = read == sizes and _plain(self._logged(name) or ()) == _plain(logged)
+            rows = operation(node.operator) == _LINEAR and in_order
+            if whole:
+                alike[digest(places)] = places
+            elif rows and sizes[-1:] == logged[-1:]:
+                alike[digest(straight)] = straight
         if alike:
             return next(iter(alike.values())) if len(alike) == 1 else None
+        if all(kept) and len(kept) >= len(data) > 0 and logged == sizes:
+            return straight
         if last and all(last) and _is_last(logged, sizes):
             return self._channels_last(sizes)
-        open_layout = self._in_images and event.kind not in _OF_ROWS and _is_last(logged, sizes)
-        return straight if _plain(logged) == _plain(sizes) and not open_layout else None
+        return straight if self._is_straight(event, logged, sizes) else None
+
+    def _operands(
+        self, data: Sequence[str], node: FlatNode
+    ) -> Iterator[tuple[str, tuple[int, ...], Places | None]]:
+        """Yield operands that a node reads: name, recorded sizes, and places in these if known."""
+        for name in data:
+            for value in node.reads:
+                read = self._values.sizes(value)
+                if read is not None and self._values.of(name) == self._values.root(value):
+                    yield name, read, self._inside(self._found.get(name), self.recorded(value))
+
+    def _is_straight(
+        self, event: DelegateEvent, logged: tuple[int, ...], sizes: tuple[int, ...]
+    ) -> bool:
+        """Return whether the sizes of a value leave no other layout than the recorded one."""
+        images = self._in_images and event.kind not in _OF_ROWS
+        open_layout = images and _is_last(logged, sizes) and self._is_arranged(sizes)
+        return _plain(logged) == _plain(sizes) and not open_layout
 
     def _inside(self, places: Places | None, asked: Places | None) -> Places | None:
         """Return places in what lies at others, None unless both have the same elements."""
@@ -231,6 +247,10 @@ class ElementPlaces:
         if found is None:
             found = self._last[sizes] = permuted(sizes, _channels_last(sizes))
         return found
+
+    def _is_arranged(self, sizes: tuple[int, ...]) -> bool:
+        """Return whether channels last puts any element elsewhere."""
+        return not np.array_equal(self._channels_last(sizes), self._in_order(numel(sizes)))
 
     def _logged(self, name: str) -> tuple[int, ...] | None:
         writer = self._values.writers.get(name)

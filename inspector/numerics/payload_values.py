@@ -6,22 +6,41 @@ from collections.abc import Sequence
 
 from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import PERMUTING
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
-from inspector.numerics.payload_flow import is_as_large, known_sizes
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Value,
+    is_transparent,
+    known_sizes,
+)
+from inspector.numerics.payload_flow import is_as_large
+from inspector.numerics.same_steps import same_names, same_values
 from inspector.numerics.shared_handles import DelegateEvent
 
 CLAMP = operation("clamp")
-_MOVING = PERMUTING | {"clone", "identity", "reshape", "squeeze", "unsqueeze", "view"}
+RESCALE = "RESCALE"  # of a payload that computes in integers
+QUANTIZE, DEQUANTIZE = "::quantize_per", "::dequantize_per"
+_STORED = (0, 1, 2)  # dtypes
+_MOVING = PERMUTING | {
+    *("clone", "identity", "reshape", "squeeze", "unsqueeze", "view"),
+    RESCALE.lower(),
+}
 
 
 class PayloadValues:
     """Values of the payload and of the record, those that only move elements as what they move.
 
+    What is computed alike is one value on each side. A payload that computes in integers has
+    those of real values: steps that quantize and rescale are followed as moves.
+
     Attributes:
         graph: the recorded graph
         events: those of known kinds, in order
+        steps: of them the first of those that compute alike
         writers: value of the payload -> what writes it
+        integers: whether the payload computes in integers
         nodes: of the delegate that compute, in graph order
+        asked: of them the first of those that compute alike
         moving: the others, which move the elements of a value
         makers: recorded value -> the node that computes it
         border: recorded values of the inputs and outputs of the payload
@@ -29,14 +48,25 @@ class PayloadValues:
     """
 
     def __init__(
-        self, graph: FlatGraph, nodes: Sequence[FlatNode], events: Sequence[DelegateEvent]
+        self,
+        graph: FlatGraph,
+        nodes: Sequence[FlatNode],
+        events: Sequence[DelegateEvent],
     ) -> None:
         self.graph = graph
         self.events = [one for one in events if one.kind and one.writes]
         self.writers = {one.writes[0]: one for one in self.events}
+        self.integers = any(one.kind == RESCALE for one in self.events)
+        self._same_names = same_names(self.events)
+        self._same_values = same_values(graph, nodes)
+        self.steps = [one for one in self.events if one.writes[0] not in self._same_names]
         self.nodes = [one for one in nodes if one.writes and not self.moves(one)]
+        self.asked = [one for one in self.nodes if one.writes[0] not in self._same_values]
         self.moving = [one for one in nodes if one.writes and self.moves(one)]
         self.makers = {one.writes[0]: one for one in self.nodes}
+        self._members: dict[Value, list[FlatNode]] = {}
+        for one in self.nodes:
+            self._members.setdefault(self.same(one.writes[0]), []).append(one)
         self.border: dict[str, Value] = {}
         self._known: dict[str, Value] = {}
         self.learned: set[Value] = set()
@@ -73,8 +103,10 @@ class PayloadValues:
         A batch norm and an activation behind it may be part of the operator.
         """
         node = None if value is None else self.makers.get(value)
-        if node is not None and event.fused:
-            node = self._before(node) if operation(node.operator) == CLAMP else None
+        if node is not None and (event.fused or self.integers):
+            clamped = operation(node.operator) == CLAMP
+            if event.fused or (clamped and not becomes(node.operator, event.kind)):
+                node = self._before(node) if clamped else None
         if node is not None and node.operator == BATCH_NORM and not becomes(BATCH_NORM, event.kind):
             node = self._before(node)
         return node if node is not None and becomes(node.operator, event.kind) else None
@@ -89,7 +121,7 @@ class PayloadValues:
         return tuple(reversed(names))
 
     def _before(self, node: FlatNode) -> FlatNode | None:
-        return self.makers.get(self.root(node.reads[0])) if node.reads else None
+        return self.makers.get(self.source(node.reads[0])) if node.reads else None
 
     def data(self, event: DelegateEvent) -> list[str]:
         """Return the operands that are computed, inputs, or constants of the recorded graph."""
@@ -106,10 +138,26 @@ class PayloadValues:
             if writer is None or not is_moving(writer) or not writer.reads:
                 break
             name = writer.reads[0]
-        return name
+        return self.first(name)
 
     def root(self, value: Value) -> Value:
         """Return the recorded value that this one is in another layout or shape."""
+        return self.same(self.source(value))
+
+    def first(self, name: str) -> str:
+        """Return the first of the values of the payload that are computed as this one is."""
+        return self._same_names.get(name, name)
+
+    def same(self, value: Value) -> Value:
+        """Return the first of the recorded values that are computed as this one is."""
+        return self._same_values.get(value, value)
+
+    def members(self, node: FlatNode) -> Sequence[FlatNode]:
+        """Return the nodes that compute as this one does, itself among them."""
+        return self._members.get(self.same(node.writes[0]), (node,))
+
+    def source(self, value: Value) -> Value:
+        """Return the recorded value whose elements this one has."""
         for _ in range(len(self.graph.nodes) + 1):
             maker = self.graph.producers.get(value)
             if maker is None or not self.moves(maker[0]):
@@ -119,12 +167,20 @@ class PayloadValues:
 
     def moves(self, node: FlatNode) -> bool:
         """Return whether a node has the elements of its operand, each once."""
+        if self.integers and (QUANTIZE in node.operator or DEQUANTIZE in node.operator):
+            return len(node.reads) > 0
         moving = operation(node.operator) in _MOVING and len(node.reads) == 1
         return is_transparent(node) or moving or self.graph.expands_nothing(node)
 
     def sizes(self, value: Value | None) -> tuple[int, ...] | None:
         """Return the sizes of a recorded value, None if one is unknown."""
         return None if value is None else known_sizes(self.graph.meta.get(value))
+
+
+def is_stored(event: DelegateEvent) -> bool:
+    """Return whether an event has integers of 8 or 16 bits."""
+    tensors = next(iter(event.passes), ())
+    return bool(tensors) and tensors[0].scalar_type in _STORED
 
 
 def is_moving(event: DelegateEvent) -> bool:

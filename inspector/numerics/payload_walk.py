@@ -21,10 +21,19 @@ from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
 from inspector.numerics.payload_values import CLAMP, PayloadValues, is_moving, logged_sizes
+from inspector.numerics.requantized import Requantized
+from inspector.numerics.same_steps import tells_apart
 from inspector.numerics.shared_handles import DelegateEvent
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
+_TABLE = "TABLE"  # of an operator of one operand
+_REDUCED = {
+    "REDUCE_MAX": "amax",
+    "REDUCE_MIN": "amin",
+    "REDUCE_PRODUCT": "prod",
+    "REDUCE_SUM": "sum",
+}
 _COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
 
 
@@ -75,12 +84,15 @@ class _PayloadWalk:
         self._graph = graph
         self._values = PayloadValues(graph, nodes, events)
         self._values.border.update(border)
-        self._events = self._values.events
-        names = {n for one in self._events for n in one.reads if n not in self._values.writers}
+        self._events = self._values.steps
+        names = {n for one in events for n in one.reads if n not in self._values.writers}
         reads = {value for one in nodes for value in one.reads if value not in graph.producers}
         self._constants = {value[1]: value for value in reads if value[1] in names}
         for name, value in border.items():
             self.learn(name, value)
+        self._contents = dict(
+            one for event in events for one in event.constants if one[0] not in self._values.writers
+        )
         self._places = ElementPlaces(self._values)
 
     def learn(self, name: str, value: Value) -> None:
@@ -95,6 +107,7 @@ class _PayloadWalk:
             before = len(self._values)
             self._by_cuts()
             self._forward()
+            self._by_tables()
             self._backward()
 
     def found(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
@@ -102,21 +115,26 @@ class _PayloadWalk:
         self._places.update()
         fitting: dict[str, list[DelegateEvent]] = {}
         found: dict[str, DelegateEvent] = {}
-        for event in self._events:
-            node = self._values.maker(event)
-            if node is None:
-                continue
-            if has_shape_of(self._graph, event, node):
-                if node.node.name in wanted:
-                    fitting.setdefault(node.node.name, []).append(event)
-            elif (shaped := self._places.in_layout(event, node)) is not None:
-                found.setdefault(node.node.name, shaped)
+        for event in self._values.events:
+            maker = self._values.maker(event)
+            for node in () if maker is None else self._values.members(maker):
+                if has_shape_of(self._graph, event, node):
+                    if node.node.name in wanted:
+                        fitting.setdefault(node.node.name, []).append(event)
+                elif (shaped := self._places.in_layout(event, node)) is not None:
+                    found.setdefault(node.node.name, shaped)
         for name, events in fitting.items():
             node = next(one for one in self._values.nodes if one.node.name == name)
             sizes = self._values.sizes(node.writes[0])
-            exact = [one for one in events if logged_sizes(one) == sizes]
-            event = exact[0] if exact else events[0]
+            order = digest(self._places.recorded(node.writes[0]))
+            known = [one for one in events if self._places.digest(one)]
+            straight = [one for one in known if self._places.digest(one) == order]
+            left = straight or [one for one in events if one not in known]
+            exact = [one for one in left if logged_sizes(one) == sizes]
+            event = next(iter(exact or left or events))
             own = None if exact else self._places.in_layout(event, node)
+            if own is None and not left:  # its elements are elsewhere: not the node's as they are
+                continue
             parts = self._values.parts(event, node)
             found[name] = replace(own or event, nodes=parts, grade=FLOW)
         return found | self._moved(wanted)
@@ -124,18 +142,20 @@ class _PayloadWalk:
     def _moved(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
         """Return the events of moving nodes that have the elements of a known value alike."""
         by_root: dict[Value, list[DelegateEvent]] = {}
-        for event in self._events:
+        for event in self._values.events:
             root = self._values.of(event.writes[0])
             if root is not None:
                 by_root.setdefault(root, []).append(event)
         found: dict[str, DelegateEvent] = {}
+        held = Requantized(self._values) if self._values.integers else None
         for node in self._values.moving:
             value = node.writes[0]
             root = self._values.root(value)
             if node.node.name not in wanted or root not in by_root:
                 continue
             order = digest(self._places.recorded(value))
-            alike = [one for one in by_root[root] if order and self._places.digest(one) == order]
+            having = [one for one in by_root[root] if held is None or held.has(one, node)]
+            alike = [one for one in having if order and self._places.digest(one) == order]
             sizes = self._values.sizes(value)
             exact = (one for one in alike if logged_sizes(one) == sizes)
             event = next(exact, alike[0] if alike else None)
@@ -155,7 +175,7 @@ class _PayloadWalk:
                 taken = self._places.cut(event)
                 key = event.reads[0], None if taken is None else digest(np.sort(taken))
                 made.setdefault((self._values.of(key[0]), key[1]), []).append(event)
-        for node in self._values.nodes if made else ():
+        for node in self._values.asked if made else ():
             taken = self._places.recorded_cut(node)
             if taken is not None and node.writes[0] not in self._values.learned:
                 key = self._values.root(node.reads[0]), digest(np.sort(taken))
@@ -166,18 +186,20 @@ class _PayloadWalk:
 
     def _by_constants(self) -> None:
         """Match operators that alone read a constant which one node of their kind alone reads."""
-        events: dict[str, list[DelegateEvent]] = {}
+        events: dict[object, list[DelegateEvent]] = {}
         for event in self._events:
-            for name in dict.fromkeys(event.reads):
-                events.setdefault(name, []).append(event)
-        nodes: dict[Value, list[FlatNode]] = {}
-        for node in self._values.nodes:
+            for name in dict.fromkeys(map(self._values.place, event.reads)):
+                for key in {self._constants.get(name), self._contents.get(name)} - {None, ""}:
+                    events.setdefault(key, []).append(event)
+        nodes: dict[object, list[FlatNode]] = {}
+        for node in self._values.asked:
             for value in dict.fromkeys(map(self._values.root, node.reads)):
-                nodes.setdefault(value, []).append(node)
-        for name, value in self._constants.items():
-            readers = events.get(name, ()), nodes.get(value, ())
-            pairs = [(e, n) for e, n in product(*readers) if becomes(n.operator, e.kind)]
-            if len(pairs) == 1:
+                for key in {value, self._graph.contents.get(value[1])} - {None, ""}:
+                    nodes.setdefault(key, []).append(node)
+        for key, readers in events.items():
+            asked = nodes.get(key, ())
+            pairs = [(e, n) for e, n in product(readers, asked) if becomes(n.operator, e.kind)]
+            if len(pairs) == 1 and (not isinstance(key, str) or tells_apart(key)):
                 self._match(*pairs[0])
 
     def _forward(self) -> None:
@@ -186,21 +208,74 @@ class _PayloadWalk:
         asked: dict[object, list[FlatNode]] = {}
         for event in self._events:
             if not is_moving(event) and self._values.of(event.writes[0]) is None:
-                read = self._values.data(event)
-                values = [self._values.of(name) for name in read]
-                alone = read and None not in values and self._has_all(event, len(read))
+                read = self._read(event)
+                alone = read and None not in read and self._has_all(event, len(read))
                 if alone and self._places.cut(event) is None:
-                    made.setdefault(self._call(event.kind, values), []).append(event)
-        known = self._values.learned
-        for node in self._values.nodes:
-            roots = [self._values.root(value) for value in node.reads]  # without parameters
-            read = [one for one in roots if one in known or one in self._graph.producers]
-            if node.writes[0] not in known and read and known.issuperset(read):
+                    made.setdefault(self._call(event.kind, read), []).append(event)
+        for node in self._values.asked:
+            read = self._asked(node)
+            if node.writes[0] not in self._values.learned and read and None not in read:
                 asked.setdefault(self._call(node.operator, read), []).append(node)
         for call, events in made.items():
             for event, node in _only_pairs(events, asked.get(call, ())):
-                if becomes(node.operator, event.kind):
+                if event.kind in _REDUCED or becomes(node.operator, event.kind):
                     self._match(event, node)
+
+    def _read(self, event: DelegateEvent) -> list[object]:
+        """Return what an operator reads: values, None for unknown ones, and small constants."""
+        found: list[object] = [self._values.of(name) for name in self._values.data(event)]
+        if operation(event.kind) in _OF_TWO and len(found) == 1:
+            held = map(self._contents.get, map(self._values.place, event.reads[:2]))
+            found += [one for one in held if one]
+        return found
+
+    def _asked(self, node: FlatNode) -> list[object]:
+        """Return what a node reads, as of an operator: no parameters, but as second operands."""
+        held = [self._content(value) for value in node.reads]
+        pairs = [
+            (self._values.root(value), own) for value, own in zip(node.reads, held, strict=True)
+        ]
+        known = self._values.learned
+        found: list[object] = [
+            root if root in known else None
+            for root, own in pairs
+            if root in known or (root in self._graph.producers and not own)
+        ]
+        if operation(node.operator) in _OF_TWO and len(found) == 1:
+            found += [own for root, own in pairs if own and root not in known]
+        return found
+
+    def _content(self, value: Value) -> str:
+        """Return the content of the constant that a value has the elements of, empty for others."""
+        for _ in range(len(self._graph.nodes) + 1):
+            own = self._graph.contents.get(value[1])
+            maker = self._graph.producers.get(value)
+            if own or maker is None or not self._values.moves(maker[0]):
+                return own or ""
+            value = maker[0].reads[0]
+        return ""
+
+    def _by_tables(self) -> None:
+        """Learn what tables of integers have: all that lies between two quantized values."""
+        made: dict[Value, list[DelegateEvent]] = {}
+        asked: dict[Value, list[FlatNode]] = {}
+        kinds: dict[Value, list[str]] = {}
+        for event in self._events if self._values.integers else ():
+            read = [one for name in self._values.data(event) if (one := self._values.of(name))]
+            if event.kind == _TABLE and self._values.of(event.writes[0]) is None:
+                made.setdefault(read[0], []).append(event) if read else None
+            for one in read if event.kind != _TABLE else ():
+                kinds.setdefault(one, []).append(event.kind)
+        for node in self._values.asked if made else ():
+            roots = {self._values.root(v) for v in node.reads}
+            root = next(iter(roots), None)
+            if len(roots) != 1 or root not in made or node.writes[0] in self._values.learned:
+                continue
+            if not any(becomes(node.operator, kind) for kind in kinds.get(root, ())):
+                asked.setdefault(root, []).append(node)
+        for root, events in made.items():
+            if len(events) == len(asked.get(root, ())) == 1:
+                self.learn(events[0].writes[0], asked[root][0].writes[0])
 
     def _backward(self) -> None:
         """Learn what matched operators read, where only one pairing is possible."""
@@ -238,25 +313,24 @@ class _PayloadWalk:
         """Learn what an operator writes: the value of its node, or of what is folded into it."""
         if operation(event.kind) == CLAMP:
             node = self._last_clamp(event, node)
+        event = self._last_reduction(event)
         users = self._graph.users.get(node.writes[0], ())
         if len(users) == 1 and users[0].operator == BATCH_NORM:
             if self._is_normed(event):
                 return
             node = users[0]
-        if event.fused:
-            act = self._only_user(node)
-            if act is None or operation(act.operator) != CLAMP:
-                return
+        act = self._only_user(node)
+        acts = act is not None and operation(act.operator) == CLAMP
+        if act is not None and acts and (event.fused or self._saturates(event)):
             node = self._last_clamp(event, act)
+        elif event.fused:
+            return
         self.learn(event.writes[0], node.writes[0])
 
     # ---- facts
     def _last_clamp(self, event: DelegateEvent, node: FlatNode) -> FlatNode:
         """Return the last of the clamps in a row that one clamp of the payload is."""
-        readers = (
-            one for one in self._events if event.writes[0] in map(self._values.place, one.reads)
-        )
-        if any(operation(one.kind) == CLAMP for one in readers):
+        if self._is_clamped(event):
             return node
         for _ in range(len(self._values.nodes)):
             user = self._only_user(node)
@@ -264,6 +338,18 @@ class _PayloadWalk:
                 break
             node = user
         return node
+
+    def _is_clamped(self, event: DelegateEvent) -> bool:
+        return any(operation(one.kind) == CLAMP for one in self._readers(event))
+
+    def _saturates(self, event: DelegateEvent) -> bool:
+        """Return whether an activation can only be the bounds of the integers of a step."""
+        own = operation(event.kind) != CLAMP
+        return self._values.integers and own and not self._is_clamped(event)
+
+    def _readers(self, event: DelegateEvent) -> list[DelegateEvent]:
+        name = event.writes[0]
+        return [one for one in self._events if name in map(self._values.place, one.reads)]
 
     def _only_user(self, node: FlatNode) -> FlatNode | None:
         """Return the one node of the delegate that reads a value which nothing else does."""
@@ -273,13 +359,21 @@ class _PayloadWalk:
             return None
         return user if user.writes and user.writes[0] in self._values.makers else None
 
+    def _last_reduction(self, event: DelegateEvent) -> DelegateEvent:
+        """Return the last of the steps in a row that reduce one dimension each."""
+        for _ in self._events if event.kind in _REDUCED else ():
+            readers = self._readers(event)
+            if len(readers) != 1 or readers[0].kind != event.kind:
+                break
+            event = readers[0]
+        return event
+
     def _is_normed(self, event: DelegateEvent) -> bool:
         """Return whether what an operator writes is read by one call that a norm may be."""
-        readers = [
-            one for one in self._events if event.writes[0] in map(self._values.place, one.reads)
-        ]
-        readers = [one for one in readers if not is_moving(one)]
-        return len(readers) == 1 and operation(readers[0].kind) in _OF_NORMS
+        readers = [one for one in self._readers(event) if not is_moving(one)]
+        if len(readers) != 1 or operation(readers[0].kind) not in _OF_NORMS:
+            return False
+        return len(self._values.data(readers[0])) == 1  # a norm's other operands are constants
 
     def _has_all(self, event: DelegateEvent, count: int) -> bool:
         """Return whether an operator reads nothing else that its result depends on.
@@ -288,8 +382,8 @@ class _PayloadWalk:
         """
         return count == 2 or operation(event.kind) not in _OF_TWO
 
-    def _call(self, operator: str, values: Sequence[Value | None]) -> object:
-        kind = operation(operator)
+    def _call(self, operator: str, values: Sequence[object]) -> object:
+        kind = _REDUCED.get(operator) or operation(operator)
         return kind, tuple(sorted(map(str, values)) if kind in _COMMUTATIVE else map(str, values))
 
 

@@ -32,6 +32,8 @@ class DelegateEvent:
         dims: order of dimensions that it makes, empty if it makes none or that is unknown
         given: its constant integers, in the order of its arguments
         cut: what a slice takes of its operand, empty for other kinds or if that is unknown
+        constants: name and content of the small constants it reads
+        settings: all that it computes with beside tensors, empty if that is unknown
     """
 
     name: str
@@ -45,6 +47,8 @@ class DelegateEvent:
     dims: tuple[int, ...] = ()
     given: tuple[int, ...] = ()
     cut: tuple[Cut, ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()
+    settings: str = ""
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]

@@ -124,3 +124,16 @@ def test_fused_step_without_its_activation_has_no_value(behind: list[tuple[str, 
     graph = net(("conv", "aten::convolution", "x"), *behind)
     event = step("et_vk.conv_with_clamp.default", "p_x w", "v", fused=True)
     assert not writers(graph, [event])
+
+
+def test_norm_in_front_of_a_sum_of_two_values_is_in_the_convolution() -> None:
+    """A norm that is a step of its own adds a constant; a residual is none."""
+    graph = net(
+        ("conv", "aten::convolution", "x"),
+        ("norm", _NORM, "conv"),
+        ("out", "aten::add", "norm", "x"),
+    )
+    events = [step("CONV2D", "p_x w", "c"), step("ADD", "c p_x", "d")]
+    assert writers(graph, events) == {"norm": ("c", "conv", "norm"), "out": ("d", "out")}
+    apart = [step("CONV2D", "p_x w", "c"), step("ADD", "c b", "n"), step("ADD", "n p_x", "d")]
+    assert "norm" not in writers(graph, apart)

@@ -432,6 +432,19 @@ class Heads(nn.Module):
         return best, values, indices, x.cumsum(-1)
 
 
+class Normed(nn.Module):
+    """A norm that compilers take apart, and halves of what is behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+        self.layer = nn.Linear(6, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one, two = self.layer(self.norm(x)).chunk(2, -1)
+        return x + one * two.sigmoid()
+
+
 class Moved(nn.Module):
     """A batch norm that is folded, and an attention whose scales are moved past its views."""
 
@@ -506,6 +519,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "constants": (Constants, (2, 5)),
     "copies": (Copies, (4, 4)),
     "heads": (Heads, (4, 6)),
+    "normed": (Normed, (2, 4, 6)),
     "moved": (Moved, (1, 3, 3, 3)),
     "several": (Several, (4, 6)),
     "grouped": (Grouped, (2, 4, 8)),

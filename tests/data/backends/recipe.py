@@ -31,6 +31,7 @@ _RECORDED = (
     "several",
     "integers",
     "heads",
+    "normed",
     "grouped",
     "excite",
     "residual",
