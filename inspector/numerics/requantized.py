@@ -26,7 +26,7 @@ _Name = TypeVar("_Name", str, Value)
 
 
 class Requantized:
-    """Chains of integers on both sides, told by what they are computed from."""
+    """Chains of integers on both sides, by what they are computed from."""
 
     def __init__(self, values: PayloadValues) -> None:
         self._values = values

@@ -1,7 +1,7 @@
 """Steps that compute the same of the same, on both sides of a join.
 
-A compiler makes one step of two of them, or repeats one for each reader. Nodes that are told apart
-by nothing have equal values: which of them a step is then makes no difference.
+A compiler makes one step of two of them, or repeats one for each reader. Nodes that nothing tells
+apart have equal values: which of them a step is then makes no difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, known_size
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.dtypes.scalar_type import numel, scalar_type
 
-_MOST_BYTES = 1 << 16  # of a constant that is told by its content: others are by their name
+_MOST_BYTES = 1 << 16  # of a constant that is known by its content: others are by their name
 _TYPES = {1: "<i1", 2: "<i2", 6: "<f4"}  # scalar type -> its elements, of filled tensors
 _ALIKE = "alike "  # all elements
 _QUANTIZES = "::quantize_per_tensor"
