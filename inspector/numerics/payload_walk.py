@@ -113,6 +113,8 @@ class _PayloadWalk:
     def found(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
         """Return the events of some nodes, in the shape that the node has if there is such one."""
         self._places.update()
+        if self._values.integers:  # a real value may be the one before or behind its rounding
+            return self._moved(wanted)
         fitting: dict[str, list[DelegateEvent]] = {}
         found: dict[str, DelegateEvent] = {}
         for event in self._values.events:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from inspector.numerics.flat_graph import FlatNode, Value
-from inspector.numerics.fused_nodes import FLOATS, type_of
+from inspector.numerics.fused_nodes import type_of
 from inspector.numerics.payload_values import (
     DEQUANTIZE,
     QUANTIZE,
@@ -38,10 +38,10 @@ class Requantized:
         self._asked = _alone((values.root(one), self._depth_of(one), one) for one in asked)
 
     def has(self, event: DelegateEvent, node: FlatNode) -> bool:
-        """Return whether an event has the integers that a node makes, or real values as it has."""
+        """Return whether an event has the integers that a node quantizes to."""
         logged = next((one.scalar_type for each in event.passes for one in each), -1)
-        if logged in FLOATS or QUANTIZE not in node.operator:
-            return logged in FLOATS and type_of(self._values.graph, node) in FLOATS
+        if QUANTIZE not in node.operator:
+            return False
         root = self._values.root(node.writes[0])
         steps, asked = self._steps.get(root, {}), self._asked.get(root, {})
         own, wanted = self._made(event.writes[0]), self._quantized(node.writes[0])

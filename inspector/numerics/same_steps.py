@@ -85,7 +85,7 @@ def filled_contents(graph: FlatGraph, nodes: Sequence[FlatNode]) -> dict[str, st
 
 
 def _quantized(number: float, given: Mapping[str, object]) -> int | None:
-    """Return what a number is quantized to, None where the steps are no numbers."""
+    """Return what a number is quantized to, None where the steps are unknown."""
     names = ("scale", "zero_point", "quant_min", "quant_max")
     steps = [one for name in names if isinstance(one := given.get(name), (int, float))]
     if len(steps) != len(names) or not steps[0]:
