@@ -79,7 +79,7 @@ def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("native_m1", 5),
         ("mps_m1", 6),
         ("tosa_m1", 5),
-        ("tosa_steps", 13),
+        ("tosa_steps", 15),
         ("mps_m1_fp16", 6),  # its values are halves, though the payload calls them float32
         ("vgf_twice_int8", 1),  # its real clamp is of a quantization, not the activation
         ("tosa_grouped", 6),  # steps of a convolution in groups are not those of the tanh before it
