@@ -124,12 +124,16 @@ def _layers_of(graph: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401 - a gr
     # Layers come behind all weights are read: one may lie inside of another, as an adapter does.
     for node, layer, embedding in _layer_calls(graph):
         weight, reads = node.args[:2] if embedding else reversed(node.args[:2])
+        bias = None if embedding or len(node.args) < 3 else node.args[2]
         path = _free_path(_layer_path(graph, node, str(weight.target)), taken)
         graph.set_submodule(path, layer)
         taken.add(path)
         (tables.add if embedding else linears.append)(path)
         with graph.graph.inserting_before(node):
             call = graph.graph.call_module(path, (reads,))
+            if bias is not None and "bias" not in layer.state_dict():  # computed, or spread
+                call.meta.update(node.meta)
+                call = graph.graph.call_function(torch.ops.aten.add.Tensor, (call, bias))
         call.meta.update(node.meta)
         node.replace_all_uses_with(call)
         graph.graph.erase_node(node)
@@ -152,13 +156,17 @@ def _layer_calls(graph: Any) -> list[tuple[Any, nn.Module, bool]]:  # noqa: ANN4
         if weight.op != "get_attr":
             continue
         matrix = _attribute(graph, weight.target)
+        if matrix.dim() != 2:  # a layer with one output may read a vector
+            continue
         if embedding:
             layer: nn.Module = nn.Embedding(
                 matrix.shape[0], matrix.shape[1], _weight=matrix.detach()
             )
         else:
             bias = node.args[2] if len(node.args) > 2 else None
-            layer = _linear(matrix, None if bias is None else _attribute(graph, bias.target))
+            held = None if bias is None or bias.op != "get_attr" else _attribute(graph, bias.target)
+            spread = held is not None and held.shape != matrix.shape[:1]
+            layer = _linear(matrix, None if spread else held)
         found.append((node, layer, embedding))
     return found
 

@@ -313,9 +313,15 @@ def _beyond_stride(node: Node, dims: int) -> str:
 
 
 def linear_layer(node: Node, facts: Facts) -> str:
-    """Weight and bias must be constants, and ``addmm`` without scaling."""
+    """Weight and bias must be constants, a matrix and a vector, and ``addmm`` without scaling."""
     places = (2, 0) if op_of(node) is aten.addmm.default else (1, 2)
-    return _plain_product(node, facts) or _static(node, facts, places)
+    weight: Any = node.args[places[0]]
+    wrong = (
+        ""
+        if rank_of(weight) == 2
+        else f"its weight {weight} has {rank_of(weight)} dimensions, not 2"
+    )
+    return wrong or _plain_product(node, facts) or _static(node, facts, places)
 
 
 def layer_with_given_weight(node: Node, facts: Facts) -> str:
@@ -337,9 +343,10 @@ def _plain_product(node: Node, facts: Facts) -> str:
 def vector_bias(node: Node, facts: Facts) -> str:
     """The bias of a matmul must have one value per column."""
     del facts
-    if op_of(node) is not aten.addmm.default:
+    place = {aten.addmm.default: 0, aten.linear.default: 2}.get(op_of(node))
+    bias: Any = None if place is None or place >= len(node.args) else node.args[place]
+    if bias is None:
         return ""
-    bias: Any = node.args[0]
     sizes = shape_of(bias)
     last = shape_of(node)[-1]
     if sizes not in ((last,), (1, last)):
