@@ -34,7 +34,7 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
         for name in ("program", "tokenizer", "data_files", "threads", "engine")
     }
     runner = load_runner(with_tokenizer(GenerateJob(**same)), task)
-    tokens = runner.tokenizer.encode(job.text)[: job.tokens]
+    tokens = runner.encoded(job.text)[: job.tokens]
     if len(tokens) < 2:
         raise AnswerError("the text has less than two tokens: --text names a longer one")
     # What is longer than the context is read in parts, each from the begin.

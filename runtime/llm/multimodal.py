@@ -96,7 +96,7 @@ class MultimodalRunner(TextRunner):
         """Give the decoder one part; begin tokens stand before the first one."""
         tokens = self._begin_tokens(num_bos)
         if isinstance(part, str):
-            tokens += self.tokenizer.encode(part)
+            tokens += self.encoded(part)
             self._check_known(tokens)
         if tokens:
             self._forward(tokens, PREFILL, stats, on_call)

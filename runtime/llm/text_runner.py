@@ -167,8 +167,10 @@ class TextRunner:
         self.load()
         if "" in config.stop:
             raise invalid_argument("stop: expected a token's name or a text, found an empty one")
+        for one in config.stop:
+            _check_text("stop", one)
         tokens = self._begin_tokens(config.num_bos)
-        tokens += self.tokenizer.encode(prompt, special=config.chat)
+        tokens += self.encoded(prompt, special=config.chat)
         if config.echo and on_text is not None:
             on_text(prompt)
         stream, stops = TextStream(self.tokenizer), StopStrings(config.stop)
@@ -255,6 +257,14 @@ class TextRunner:
             if len(stats.tokens) < most:
                 logits = self._forward([token], DECODE, stats, on_call)
         return stats
+
+    def encoded(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text; see ``Tokenizer.encode``.
+
+        Raises: ExecutionError for bytes of a command line that were no text
+        """
+        _check_text("the prompt", text)
+        return self.tokenizer.encode(text, special=special)
 
     def _check_known(self, tokens: Sequence[int]) -> None:
         """Refuse tokens that the program has no row for: the tokenizer is of another model."""
@@ -396,6 +406,14 @@ class TextRunner:
 
 def _asked(name: str) -> bool:
     return name.startswith(("get_", "use_", "enable_"))
+
+
+def _check_text(what: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        words = f"at letter {error.start} it has bytes that are no UTF-8"
+        raise invalid_argument(f"{what} is no text: {words}") from error
 
 
 def _constant(program: Program, name: str) -> Any:  # noqa: ANN401 - a number or a list

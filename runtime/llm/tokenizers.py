@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import heapq
 import importlib
-import json
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from runtime.llm.rank_families import family_of, special_tokens
+from schema.errors import FormatError
+from schema.objects.codec import read_object
 
 BYTES = "bytes"  # the name of the tokenizer that needs no file
 _HEAD = 4096
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin", "tiktoken.model")
 RANK_FILES = "*.tiktoken"
+_LARGEST_BESIDE = 32 << 20  # bytes of a file beside a tokenizer
+_LARGEST_ID = 1 << 32  # of a token, as the library counts
 
 
 class TokenizerError(ValueError):
@@ -132,11 +136,14 @@ class JsonTokenizer:
             self._own: Any = library.Tokenizer.from_file(str(path))
         except Exception as error:
             raise TokenizerError(f"{path}: {error}") from error
-        beside = _json_beside(path, "tokenizer_config.json")
-        self.bos = self._id(beside.get("bos_token"))
-        ends = [self._id(beside.get("eos_token")), *_generation_ends(path)]
-        self.eos: tuple[int, ...] = tuple(dict.fromkeys(one for one in ends if one is not None))
+        # Files may have what batches in training were cut and filled to; a text is whole.
+        self._own.no_truncation()
+        self._own.no_padding()
+        named = json_beside(path.parent / "special_tokens_map.json")
+        named |= json_beside(path.parent / "tokenizer_config.json")
+        self.bos = self._id(named.get("bos_token"))
         self.size = int(self._own.get_vocab_size())
+        self.eos = _ends(path, _LARGEST_ID, self._id(named.get("eos_token")))  # ids may have gaps
 
     def _id(self, token: Any) -> int | None:  # noqa: ANN401 - JSON
         text = _content(token)
@@ -159,7 +166,8 @@ class JsonTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
-        return str(self._own.decode(list(tokens), skip_special_tokens=True))
+        known = [one for one in tokens if 0 <= one < _LARGEST_ID]
+        return str(self._own.decode(known, skip_special_tokens=True))
 
 
 class SentencePieceTokenizer:
@@ -178,10 +186,8 @@ class SentencePieceTokenizer:
             raise TokenizerError(f"{path}: not a model of SentencePiece: {error}") from error
         begin, end = int(self._own.bos_id()), int(self._own.eos_id())
         self.bos = begin if begin >= 0 else None
-        self.eos = (end,) if end >= 0 else ()
         self.size = count
-        ends = dict.fromkeys((*self.eos, *_generation_ends(path)))
-        self.eos = tuple(one for one in ends if one < self.size)
+        self.eos = _ends(path, count, end)
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text."""
@@ -212,7 +218,7 @@ class RanksTokenizer:
                 raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
         _check_ranks(path, ranks)
         self._ranks = len(ranks)
-        beside = _json_beside(path, "tokenizer_config.json")
+        beside = json_beside(path.parent / "tokenizer_config.json")
         try:
             family = family_of(self._ranks, beside)
             self._special, self._shown = special_tokens(self._ranks, family, beside)
@@ -226,11 +232,9 @@ class RanksTokenizer:
             raise TokenizerError(f"{path}: {error}") from error
         self._texts = {name for name, one in self._special.items() if one in self._shown}
         self.bos = self._named(beside.get("bos_token"), family.bos)
-        ends = [self._special.get(name) for name in family.eos]
-        ends += [self._named(beside.get("eos_token"), None), *_generation_ends(path)]
         self.size = int(self._own.n_vocab)
-        known = (one for one in ends if one is not None and one < self.size)
-        self.eos: tuple[int, ...] = tuple(dict.fromkeys(known))
+        ends = [self._special.get(name) for name in family.eos]
+        self.eos = _ends(path, self.size, *ends, self._named(beside.get("eos_token"), None))
 
     def _named(self, token: Any, other: str | None) -> int | None:  # noqa: ANN401 - JSON
         found = self._special.get(str(_content(token)))
@@ -269,9 +273,10 @@ class Llama2cTokenizer:
     """The file of llama2.c: a score and a byte string for each token; pairs merge by score."""
 
     def __init__(self, path: Path, data: bytes) -> None:
-        self._words = _llama2c_words(data)
-        if self._words is None:
+        words = _llama2c_words(data)
+        if words is None:
             raise TokenizerError(f"{path}: not a tokenizer of llama2.c")
+        self._path, self._words = path, words
         self._ids = {word: at for at, (word, _) in enumerate(self._words)}
         self.bos: int | None = 1
         self.eos: tuple[int, ...] = (2,)
@@ -286,29 +291,46 @@ class Llama2cTokenizer:
         return _LLAMA2C_SPECIAL.get(text, self._ids.get(text.encode()))
 
     def _merged(self, text: str) -> list[int]:
-        words = self._words or []
         found: list[int] = []
         for letter in f" {text}" if text else "":
             known = self._ids.get(letter.encode())
             found += [known] if known is not None else [one + 3 for one in letter.encode()]
-        while True:
-            best, place = None, -1
-            for at in range(len(found) - 1):
-                joined = self._ids.get(words[found[at]][0] + words[found[at + 1]][0])
-                if joined is not None and (best is None or words[joined][1] > words[best][1]):
-                    best, place = joined, at
-            if best is None:
-                return found
-            found[place : place + 2] = [best]
+            if found[-1] >= self.size:
+                words = f"no token for {letter!r}, and none for its bytes"
+                raise TokenizerError(f"{self._path}: {words}")
+        before, behind = list(range(-1, len(found) - 1)), list(range(1, len(found) + 1))
+        pairs: list[tuple[float, int, int, tuple[int, int]]] = []  # the best, then leftmost first
+
+        def add(at: int) -> None:
+            if at >= 0 and behind[at] < len(found):
+                both = found[at], found[behind[at]]
+                joined = self._ids.get(self._words[both[0]][0] + self._words[both[1]][0])
+                if joined is not None:
+                    heapq.heappush(pairs, (-self._words[joined][1], at, joined, both))
+
+        for at in range(len(found)):
+            add(at)
+        while pairs:
+            _, at, joined, both = heapq.heappop(pairs)
+            other = behind[at]
+            if other >= len(found) or (found[at], found[other]) != both:
+                continue  # one of them is part of another token by now
+            found[at], found[other], behind[at] = joined, _TAKEN, behind[other]
+            if behind[at] < len(found):
+                before[behind[at]] = at
+            add(before[at])
+            add(at)
+        return [one for one in found if one != _TAKEN]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without the space that begins it."""
-        words = self._words or []
-        parts = [_llama2c_piece(words[one][0]) for one in tokens if 2 < one < len(words)]
+        parts = [_llama2c_piece(self._words[one][0]) for one in tokens if 2 < one < self.size]
         return b"".join(parts).decode("utf-8", "replace").removeprefix(" ")
 
 
 _LLAMA2C_SPECIAL = {"<s>": 1, "</s>": 2}
+_LLAMA2C_BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
+_TAKEN = -1
 
 
 def _with_special(
@@ -327,18 +349,18 @@ def _with_special(
     ]
 
 
-def _generation_ends(path: Path) -> list[int]:
-    """Return the tokens that end a text by ``generation_config.json`` beside a tokenizer."""
-    found: Any = _json_beside(path, "generation_config.json").get("eos_token_id")
+def _ends(path: Path, size: int, *own: int | None) -> tuple[int, ...]:
+    """Return the tokens that end a text: those given, and of ``generation_config.json``."""
+    found: Any = json_beside(path.parent / "generation_config.json").get("eos_token_id")
     listed = cast("list[Any]", found) if isinstance(found, list) else [found]
-    return [one for one in listed if isinstance(one, int)]
+    numbers = (one for one in (*own, *listed) if type(one) is int and 0 <= one < size)
+    return tuple(dict.fromkeys(numbers))
 
 
 def _llama2c_piece(word: bytes) -> bytes:
     """Return the bytes of a token; ``<0x41>`` stands for one byte."""
-    if len(word) == 6 and word.startswith(b"<0x") and word.endswith(b">"):
-        return bytes([int(word[3:5], 16)])
-    return word
+    byte = _LLAMA2C_BYTE.fullmatch(word)
+    return bytes([int(byte[1], 16)]) if byte else word
 
 
 def _is_ranks(head: bytes) -> bool:
@@ -376,9 +398,14 @@ def _content(token: Any) -> Any:  # noqa: ANN401 - JSON
     return cast("dict[str, Any]", token).get("content") if isinstance(token, dict) else token
 
 
-def _json_beside(path: Path, name: str) -> dict[str, Any]:
-    try:
-        found: Any = json.loads((path.parent / name).read_text("utf-8"))
-    except (OSError, ValueError):
+def json_beside(place: Path) -> dict[str, Any]:
+    """Return the content of a file beside a tokenizer, nothing where it is missing.
+
+    Raises: TokenizerError
+    """
+    if not place.is_file():
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    try:
+        return read_object(place, "what belongs to a tokenizer", _LARGEST_BESIDE)
+    except (FormatError, OSError) as error:
+        raise TokenizerError(str(error)) from error

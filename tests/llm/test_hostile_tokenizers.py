@@ -1,0 +1,198 @@
+"""Tokenizers and chat templates that come with a model from anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.errors import ExecutionError
+from runtime.llm import GenerationConfig, TextRunner
+from runtime.llm.chat import ChatError, chat_prompt, chat_template
+from runtime.llm.tokenizers import TokenizerError, load_tokenizer
+from tests.llm.tokenizer_files import json_files, ranks_file
+
+MESSAGES = [{"role": "system", "content": "be <b>"}, {"role": "user", "content": "hi"}]
+BYTES = [b"<unk>", b"<s>", b"</s>", *(f"<0x{one:02X}>".encode() for one in range(256))]
+
+
+@pytest.mark.parametrize(
+    ("template", "wanted"),
+    [
+        ("{% generation %}{{ messages[1].content }}{% endgeneration %}!", "hi!"),
+        ("{% for m in messages %}{% generation %}{{ m.role }},{% endgeneration %}{% endfor %}",
+         "system,user,"),
+        ("{{ {'b': 1, 'a': '<'} | tojson(separators=(',', ':'), sort_keys=True) }}",
+         '{"a":"<","b":1}'),
+        ("{{ messages[0] | tojson(ensure_ascii=True, indent=1) }}",
+         '{\n "role": "system",\n "content": "be <b>"\n}'),
+        ("{{ image_token }}{{ '-' * 3 }}{{ 2 ** 5 }}{{ 2 * 'ab' }}", "<img>---32abab"),
+    ],
+)  # fmt: skip
+def test_templates_have_what_those_of_published_models_use(template: str, wanted: str) -> None:
+    assert chat_prompt(template, {"image_token": "<img>"}, MESSAGES) == wanted
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ messages[0].content + 1 }}", "TypeError"),
+        ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "RecursionError"),
+        ("{% for i in range(1000000000) %}{% endfor %}", "Range too big"),
+        ("{{ 'a' * 10 ** 10 }}", "16,000,000 letters"),
+        ("{{ 10 ** 10 * [1] }}", "16,000,000 letters"),
+        ("{{ 9 ** (9 ** 9) }}", "16,000,000 letters"),
+        ("{% for i in range(50) %}{{ 'a' * 999999 }}{% endfor %}", "16,000,000 letters"),
+        ("{{ raise_exception('roles must alternate') }}", "^roles must alternate$"),
+        ("{% generation %}", "endgeneration"),
+    ],
+)
+def test_a_template_that_fails_is_one_sentence(template: str, words: str) -> None:
+    with pytest.raises(ChatError, match=words) as found:
+        chat_prompt(template, {}, MESSAGES)
+    assert len(str(found.value)) < 500
+
+
+DAMAGED: dict[str, tuple[str, bytes]] = {
+    "a list": ("tokenizer_config.json", b"[1]"),
+    "a number": ("tokenizer_config.json", b"3"),
+    "no JSON": ("tokenizer_config.json", b"{"),
+    "no text": ("tokenizer_config.json", b'{"a": "\xff"}'),
+    "levels": ("tokenizer_config.json", b"[" * 100_000),
+    "no letters": ("chat_template.jinja", b"\xff\xfe"),
+    "entries": ("tokenizer_config.json", b'{"chat_template": [1, {"name": ["a"]}]}'),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_with_a_template_is_named(tmp_path: Path, name: str) -> None:
+    file, data = DAMAGED[name]
+    (tmp_path / file).write_bytes(data)
+    with pytest.raises(ChatError, match="neither" if name == "entries" else file):
+        chat_template(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in DAMAGED if DAMAGED[name][0][0] == "t"][:-1])
+@pytest.mark.parametrize("make", [json_files, ranks_file])
+def test_a_damaged_file_beside_a_tokenizer_is_named(
+    tmp_path: Path, make: Callable[[Path], Path], name: str
+) -> None:
+    made = make(tmp_path)
+    file, data = DAMAGED[name]
+    (tmp_path / file).write_bytes(data)
+    with pytest.raises(TokenizerError, match=file):
+        load_tokenizer(made)
+
+
+def test_the_template_of_a_processor_is_read(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.json").write_text(json.dumps({"chat_template": "{{ boi_token }}x"}))
+    config = {"boi_token": {"content": "<img>"}, "bos_token": 5}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    template, tokens = chat_template(tmp_path)
+    assert chat_prompt(template, tokens, MESSAGES) == "<img>x"
+
+
+def test_a_text_is_neither_cut_nor_filled_as_batches_in_training_were(tmp_path: Path) -> None:
+    path = json_files(tmp_path) / "tokenizer.json"
+    plain = load_tokenizer(tmp_path).encode("Once upon a time")
+    content: Any = json.loads(path.read_text("utf-8"))
+    content["truncation"] = {
+        "direction": "Right",
+        "max_length": 2,
+        "strategy": "LongestFirst",
+        "stride": 0,
+    }
+    content["padding"] = {
+        "strategy": {"Fixed": 64},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "<s>",
+    }
+    path.write_text(json.dumps(content), "utf-8")
+    assert load_tokenizer(tmp_path).encode("Once upon a time") == plain
+    assert len(plain) > 2
+
+
+def test_ends_are_tokens_and_names_come_from_the_map_of_special_tokens(tmp_path: Path) -> None:
+    json_files(tmp_path)
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "special_tokens_map.json").write_text('{"bos_token": "<s>", "eos_token": "</s>"}')
+    ends = '{"eos_token_id": [true, 3, -1, 9e9, "4"]}'
+    (tmp_path / "generation_config.json").write_text(ends)
+    own = load_tokenizer(tmp_path)
+    assert (own.bos, own.eos) == (0, (1, 3))
+    assert own.decode([-1, 1 << 40]) == ""
+
+
+def _llama2c(folder: Path, words: list[bytes], scores: list[float] | None = None) -> Path:
+    data = struct.pack("<i", max(map(len, words)))
+    for at, word in enumerate(words):
+        data += struct.pack("<fi", scores[at] if scores else float(at), len(word)) + word
+    path = folder / "tokenizer.bin"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("words", [[b"a", b"b", b" "], [b"a", b"b"], []])
+def test_a_letter_without_a_token_is_named(tmp_path: Path, words: list[bytes]) -> None:
+    own = load_tokenizer(_llama2c(tmp_path, [*BYTES[:3], *words]))
+    with pytest.raises(TokenizerError, match="no token for"):
+        own.encode("abz")
+
+
+def test_a_piece_that_looks_like_a_byte_is_a_text(tmp_path: Path) -> None:
+    own = load_tokenizer(_llama2c(tmp_path, [*BYTES, b"<0xZZ>", b" "]))
+    assert own.decode([3 + 65, 259, 3 + 66]) == "A<0xZZ>B"
+
+
+def _merged(words: list[bytes], scores: list[float], text: str) -> list[int]:
+    """Return tokens as llama2.c merges them: the best pair, the leftmost of equal ones, again."""
+    ids = {word: at for at, word in enumerate(words)}
+    found = [ids[letter.encode()] for letter in f" {text}"]
+    while True:
+        joined = [ids.get(words[a] + words[b]) for a, b in itertools.pairwise(found)]
+        known = [at for at, one in enumerate(joined) if one is not None]
+        if not known:
+            return found
+        best = max(known, key=lambda at: (scores[joined[at] or 0], -at))
+        found[best : best + 2] = [joined[best] or 0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pairs_merge_in_the_order_of_their_scores(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    made = {bytes(draw.choices(b"ab ", k=draw.randint(2, 5))) for _ in range(20)}
+    words = [*BYTES, b" ", b"a", b"b", *sorted(made)]
+    scores = [float(draw.randint(0, 5)) for _ in words]
+    own = load_tokenizer(_llama2c(tmp_path, words, scores))
+    for count in range(1, 40):
+        text = "".join(draw.choices("ab ", k=count))
+        assert own.encode(text) == _merged(words, scores, text)
+
+
+def test_a_long_text_is_merged_in_its_own_time(tmp_path: Path) -> None:
+    letters = [bytes([one]) for one in range(32, 127)]
+    own = load_tokenizer(_llama2c(tmp_path, [*BYTES, *letters, b"th", b"he", b"the", b" the"]))
+    text = "then the other there " * 2500
+    start = time.process_time()
+    assert own.decode(own.encode(text)) == text
+    assert time.process_time() - start < 10  # some 0.2; each pair looked at again took minutes
+
+
+@pytest.mark.parametrize("given", ["prompt", "stop"])
+def test_bytes_of_a_command_line_that_are_no_text_are_named(tmp_path: Path, given: str) -> None:
+    runner = TextRunner(tmp_path / "none.pte", "bytes")
+    runner.load = lambda: None  # nothing of the program is needed
+    stop = ("a\udcff",) if given == "stop" else ()
+    with pytest.raises(ExecutionError, match=f"{given} is no text: at letter 1"):
+        runner.generate("a\udcff" if given == "prompt" else "a", GenerationConfig(stop=stop))
