@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +12,7 @@ import yaml
 
 from compiler.errors import CompileError
 from compiler.llm.compat.backends import BackendConfig, unavailable
+from compiler.llm.metadata import MetadataError, metadata_values
 from compiler.llm.quantization import QuantizationConfig, quantization_problems
 from schema.objects.codec import ContentError, from_json
 from schema.recipe.assignments import AssignmentError, parse_path
@@ -313,6 +313,10 @@ def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
         if getattr(model, name) and not model.use_kv_cache:
             yield f"model.{name}", "needs model.use_kv_cache: true"
     yield from _window_problems(model)
+    try:
+        metadata_values(config.base.metadata)
+    except MetadataError as error:
+        yield f"base.metadata{error.path}", str(error)
     for name, words in quantization_problems(config.quantization):
         yield f"quantization.{name}", words
     yield from _file_problems(export)
@@ -338,6 +342,11 @@ def _file_problems(export: ExportConfig) -> Iterator[tuple[str, str]]:
 def _window_problems(model: ModelConfig) -> Iterator[tuple[str, str]]:
     if model.use_attention_sink is not None:
         sizes = model.use_attention_sink.split(",")
+        if model.local_global_attention is not None:
+            yield (
+                "model.use_attention_sink",
+                "excludes model.local_global_attention: set one of them",
+            )
         if len(sizes) != 2 or not all(one.strip().isdecimal() for one in sizes):
             found = model.use_attention_sink
             yield "model.use_attention_sink", f"expected SINK,WINDOW, found {found!r}"
@@ -400,29 +409,11 @@ _UNSUPPORTED = (
     "quantization.use_spin_quant",
     "quantization.use_qat",
     "quantization.calibration_tasks",
+    "quantization.calibration_limit",
+    "quantization.calibration_seq_length",
 )
 
 
 def metadata_of(config: LlmConfig) -> dict[str, Any]:
-    """Return the constant methods that the configuration adds.
-
-    Raises: LlmConfigError
-    """
-    given = config.base.metadata
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError as error:
-            raise LlmConfigError(f"base.metadata: not JSON: {error}") from error
-        if isinstance(given, str):  # quoted twice, as Hydra needs it
-            given = json.loads(given)
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise LlmConfigError("base.metadata: expected values by the name of a method")
-    for name, value in cast("dict[str, Any]", given).items():
-        listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-        if not all(isinstance(one, bool | int | float | str) for one in listed):
-            words = f"expected a number, a string or a list of them, found {value!r:.60}"
-            raise LlmConfigError(f"base.metadata.{name}: {words}")
-    return cast("dict[str, Any]", given)
+    """Return the constant methods that the configuration adds."""
+    return metadata_values(config.base.metadata)

@@ -80,12 +80,17 @@ def exported_llm(config: LlmConfig, methods: tuple[str, ...] = ()) -> ExportedLl
     unknown = [name for name in methods if name not in names]
     if unknown:
         raise LlmConfigError(f"unknown method {unknown[0]!r}; available: {', '.join(names)}")
+    constants = constants_of(config, model)
+    if both := sorted(set(names) & set(constants)):
+        path = "base.metadata" if both[0] in metadata_of(config) else "multimethod.methods"
+        words = f"{path}: {both[0]} names a method and a value that a runner asks"
+        raise LlmConfigError(words)
     programs = {
         one.method_name: _exported(config, _adapted(config, model, one), one)
         for one in requested
         if not methods or one.method_name in methods
     }
-    return ExportedLlm(programs, constants_of(config, model), model)
+    return ExportedLlm(programs, constants, model)
 
 
 def _adapted(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> BuiltModel:

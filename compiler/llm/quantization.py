@@ -52,6 +52,8 @@ def quantization_problems(given: QuantizationConfig) -> Iterator[tuple[str, str]
     """Yield what is invalid in a group, with the name of the key."""
     if given.group_size is not None and given.group_size < 1:
         yield "group_size", f"expected at least 1, found {given.group_size}"
+    elif given.group_size is not None and not given.qmode:
+        yield "group_size", "needs quantization.qmode"
     elif given.qmode and not is_weight_word(linear_word(given)):
         yield "qmode", f"unknown {given.qmode!r}; available: {', '.join(LINEAR_WORDS)}"
     table = table_word(given)

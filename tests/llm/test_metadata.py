@@ -1,0 +1,87 @@
+"""Constant methods that a configuration adds, and settings that exclude one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compiler.llm.config import LlmConfigError, config_of
+from compiler.llm.export import export_llm, exported_llm
+from runtime import Runtime
+from tests.llm.configs import CACHE, SMALL
+
+LLAMA = {"model_class": "llama3", "params": {**SMALL, "n_layers": 1}}
+
+
+def _content(metadata: object, **groups: Any) -> dict[str, Any]:
+    return {"base": {**LLAMA, "metadata": metadata}, **groups}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        ("{", "base.metadata: not JSON"),
+        ('"{bad"', "base.metadata: not JSON"),
+        ("[" * 100_000, "base.metadata: not JSON"),
+        ("[1]", "base.metadata: expected values by the name"),
+        ({"": 1}, "base.metadata: expected the name of a method, found ''"),
+        ({"a/b": 1}, "base.metadata: expected the name of a method, found 'a/b'"),
+        ({"x": None}, "base.metadata.x: expected a number"),
+        ({"x": [[1]]}, "base.metadata.x: expected a number"),
+        ({"x": 1 << 63}, "base.metadata.x: expected a number of 64 bits"),
+        ({"x": [1, -(1 << 70)]}, "base.metadata.x: expected a number of 64 bits"),
+        ({"x": "\ud800"}, "base.metadata.x: expected a number"),
+        ({"x": "a\0b"}, "base.metadata.x: expected a number"),
+    ],
+)
+def test_what_no_program_can_hold_is_named_by_its_path(metadata: object, words: str) -> None:
+    with pytest.raises(LlmConfigError) as found:
+        config_of(_content(metadata))
+    assert words in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (_content({"forward": 1}), "base.metadata: forward names a method and a value"),
+        (
+            _content(None, multimethod={"methods": [{"method_name": "get_vocab_size"}]}),
+            "multimethod.methods: get_vocab_size names a method and a value",
+        ),
+    ],
+)
+def test_a_name_is_that_of_one_method(content: dict[str, Any], words: str) -> None:
+    with pytest.raises(LlmConfigError, match=words):
+        exported_llm(config_of(content))
+
+
+def test_values_are_asked_by_name() -> None:
+    metadata = {"least": -(1 << 63), "text": "é", "several": [1, "a", 2.5], "none": []}
+    program = Runtime.get().load_program(export_llm(config_of(_content(metadata))).buffer)
+    for name, value in metadata.items():
+        wanted = value if isinstance(value, list) else [value]
+        assert list(program.load_method(name).execute([])) == wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            {"model": {**CACHE, "use_attention_sink": "2,6", "local_global_attention": [4]}},
+            "model.use_attention_sink: excludes model.local_global_attention",
+        ),
+        ({"quantization": {"group_size": 32}}, "quantization.group_size: needs quantization.qmode"),
+        (
+            {"quantization": {"calibration_limit": 5}},
+            "quantization.calibration_limit: not supported",
+        ),
+        (
+            {"quantization": {"calibration_seq_length": 5}},
+            "quantization.calibration_seq_length: not supported",
+        ),
+    ],
+)
+def test_settings_without_effect_are_refused(content: dict[str, Any], words: str) -> None:
+    with pytest.raises(LlmConfigError, match=words):
+        config_of(content)
