@@ -316,12 +316,9 @@ def linear_layer(node: Node, facts: Facts) -> str:
     """Weight and bias must be constants, a matrix and a vector, and ``addmm`` without scaling."""
     places = (2, 0) if op_of(node) is aten.addmm.default else (1, 2)
     weight: Any = node.args[places[0]]
-    wrong = (
-        ""
-        if rank_of(weight) == 2
-        else f"its weight {weight} has {rank_of(weight)} dimensions, not 2"
-    )
-    return wrong or _plain_product(node, facts) or _static(node, facts, places)
+    if rank_of(weight) != 2:
+        return f"its weight {weight} has {rank_of(weight)} dimensions, not 2"
+    return _plain_product(node, facts) or _static(node, facts, places)
 
 
 def layer_with_given_weight(node: Node, facts: Facts) -> str:
@@ -343,12 +340,14 @@ def _plain_product(node: Node, facts: Facts) -> str:
 def vector_bias(node: Node, facts: Facts) -> str:
     """The bias of a matmul must have one value per column."""
     del facts
-    place = {aten.addmm.default: 0, aten.linear.default: 2}.get(op_of(node))
-    bias: Any = None if place is None or place >= len(node.args) else node.args[place]
-    if bias is None:
+    given: Any = node.args
+    if op_of(node) is aten.addmm.default:
+        bias, last = given[0], shape_of(given[2])[1]
+    elif op_of(node) is aten.linear.default and len(given) > 2 and given[2] is not None:
+        bias, last = given[2], shape_of(given[1])[0]
+    else:
         return ""
     sizes = shape_of(bias)
-    last = shape_of(node)[-1]
     if sizes not in ((last,), (1, last)):
         return f"the summand {bias} has the shape {list(sizes)}, not one value a column"
     return ""
