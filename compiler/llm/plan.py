@@ -13,9 +13,11 @@ from compiler.llm.decoder import angles_per_position
 from compiler.llm.model import DTYPES, cache_of, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.quantization import linear_word, table_word
+from compiler.llm.recipe_words import partitioners_of
 from compiler.llm.size_checks import TransformersSizes
 from compiler.llm.transformers_source import empty_model, kept_elements
-from compiler.quantize.weight_words import group_of, is_four_bits
+from compiler.quantize.weight_words import group_of, has_kernel, is_four_bits
+from schema.backends import BACKENDS
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
 
@@ -129,7 +131,10 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     item = DTYPES[config.model.dtype_override].itemsize
     given = config.quantization
     whole = "int8" if given.pt2e_quantize else ""
-    linear = _bytes(shape.linear, linear_word(given) or whole, item)
+    stored = linear_word(given) or whole
+    if stored and _holds_floats(config) and not has_kernel(stored):
+        stored = ""
+    linear = _bytes(shape.linear, stored, item)
     word = table_word(given)
     table = shape.table * item
     if word:
@@ -151,6 +156,16 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
         LengthPlan(one, weights + step * max(one, shape.positions), each * positions(one) + kept)
         for one in lengths
     ]
+
+
+def _holds_floats(config: LlmConfig) -> bool:
+    """Return whether a backend of the program holds weights as floats that it has no kernel for."""
+    chosen = partitioners_of(config)
+    return any(
+        backend.holds_half_bytes_as_floats
+        for backend in BACKENDS.values()
+        if any(one.alias in chosen for one in backend.partitioners)
+    )
 
 
 def _bytes(count: int, word: str, item: int) -> int:

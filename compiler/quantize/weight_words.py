@@ -9,6 +9,7 @@ UNQUANTIZED = "none"
 _WORD = re.compile(r"(?P<kind>8da4w|8da8w|4w|int8)(:group=(?P<group>[1-9]\d*))?")
 _TABLE = re.compile(r"(?P<bits>2|4|8)(:group=(?P<group>[1-9]\d*))?")
 _FOUR_BITS = ("8da4w", "4w")
+_DYNAMIC = "8da"  # activations are quantized while a program runs
 _GROUP = 32  # of 4 bits, as where nothing else is asked for
 
 
@@ -40,3 +41,8 @@ def group_of(word: str) -> int | None:
 def is_four_bits(word: str) -> bool:
     """Return whether weights of linear layers have 4 bits by a word."""
     return word.startswith(_FOUR_BITS)
+
+
+def has_kernel(word: str) -> bool:
+    """Return whether kernels of a delegate multiply by such weights: others it holds as floats."""
+    return word.startswith(_DYNAMIC) if is_four_bits(word) else group_of(word) is None

@@ -1,4 +1,4 @@
-"""Weights of 4 bits that a compile has stored in floating point, as no kernel takes them."""
+"""Quantized weights that a compile has stored in floating point, as no kernel takes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _DEQUANTIZE = "torchao.dequantize_affine"
 _DYNAMIC = "torchao::choose_qparams_affine"  # of activations that are quantized while it runs
 _LOWEST = 5  # place of the smallest integer among the arguments, before the largest
 _HALF_BYTE = (-8, 7)
+_LAYER = "aten::linear"
 
 
 def weights_as_floats(
     programs: Mapping[str, ExportedProgram], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> str:
-    """Return a warning about layers whose weights of 4 bits a backend holds as floats, or nothing.
+    """Return a warning about layers whose weights a backend holds as floats, or nothing.
 
     Args:
         programs: quantized, by method
@@ -36,19 +37,26 @@ def weights_as_floats(
         return ""
     layers_are = "a linear layer is" if most == 1 else f"{most} linear layers are"
     return (
-        f"the weights of 4 bits of {layers_are} in the file as floats: {', '.join(sorted(names))} "
-        "multiplies them by activations of 8 bits only; 8da4w quantizes those, too"
+        f"the quantized weights of {layers_are} in the file as floats: {', '.join(sorted(names))} "
+        "multiplies those of 4 bits by activations of 8 bits only (8da4w), and those of 8 bits "
+        "with one scale for each channel only (int8 or 8da8w without a group)"
     )
 
 
 def _plain_layers(program: ExportedProgram) -> list[Any]:
-    """Return the weights of 4 bits whose layer reads activations in floating point."""
+    """Return the weights of linear layers in bits, groups and activations without a kernel."""
     found: list[Any] = []
     for node in program.graph.nodes:
         if _name(node) != _DEQUANTIZE.replace(".", "::"):
             continue
-        bounds = tuple(node.args[_LOWEST : _LOWEST + 2])
-        if bounds == _HALF_BYTE and not any(map(_reads_dynamic, node.users)):
+        layers = [user for user in node.users if _name(user) == _LAYER]
+        if not layers:
+            continue
+        if tuple(node.args[_LOWEST : _LOWEST + 2]) == _HALF_BYTE:
+            without = not any(map(_reads_dynamic, layers))
+        else:
+            without = node.args[1][-1] != node.args[0].meta["val"].shape[-1]
+        if without:
             found.append(node)
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from compiler.llm.compat.backends import BackendConfig, XNNPackConfig
 from compiler.llm.config import LlmConfig
 from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
@@ -78,3 +79,18 @@ def test_words_that_mean_the_same_are_planned_alike(words: dict[str, Any], same:
     )
     assert one == two
     assert one.weights < floats.weights
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "word", ["8da4w", "8da8w", "4w", "int8", "int8:group=32", "8da8w:group=32"]
+)
+def test_weights_that_a_backend_holds_as_floats_are_planned_as_floats(word: str) -> None:
+    chosen = replace(
+        _with_length(config("llama3", CACHE, dim=192, n_layers=1, hidden_dim=384), 16),
+        backend=BackendConfig(xnnpack=XNNPackConfig(enabled=True)),
+        quantization=QuantizationConfig(qmode=word),
+    )
+    planned: Any
+    (planned,) = plan_lengths(chosen, [16])
+    assert len(export_llm(chosen).buffer) == pytest.approx(planned.weights, rel=0.1)
