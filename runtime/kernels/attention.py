@@ -9,6 +9,7 @@ placeholder; the cache is written.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import torch
@@ -51,9 +52,15 @@ def _attend(
         end = _end(start_pos, length, end)
         if is_causal and length > 1:
             attn_mask = torch.ones(length, end, dtype=torch.bool).tril(start_pos)
+        blind = None
+    else:
+        blind = attn_mask.isneginf().all(-1)
     grouped = query.shape[2] != key.shape[2]
     given = query.transpose(1, 2), _by_head(key, end), _by_head(value, end), attn_mask
-    return _sdpa(*given, 0.0, False, scale=scale, enable_gqa=grouped).transpose(1, 2)
+    found = _sdpa(*given, 0.0, False, scale=scale, enable_gqa=grouped).transpose(1, 2)
+    if blind is not None and bool(blind.any()):  # a program that hides all is NaN on a device, too
+        found = found.masked_fill(blind[:, None, None], math.nan)
+    return found
 
 
 def _by_head(cache: Tensor, end: int) -> Tensor:

@@ -27,6 +27,8 @@ for length, heads, groups, size, context, start in (
     caches = [torch.randn(1, context, groups, size) for _ in range(2)]
     hidden = torch.rand(length, context) < 0.3
     mask = torch.zeros(length, context).masked_fill(hidden, float("-inf"))
+    blind = mask.clone()  # a position that attends to nothing
+    blind[-1] = float("-inf")
 
     def int8(x):
         scale = (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)) / 255
@@ -41,7 +43,9 @@ for length, heads, groups, size, context, start in (
         ("custom_sdpa", (query, *caches, start, None, 0.0, True)),
         ("custom_sdpa", (query, *caches, start, None, 0.0, False)),
         ("custom_sdpa", (query, *caches, start, mask, 0.0, False, 0.3)),
+        ("custom_sdpa", (query, *caches, start, blind, 0.0, False)),
         ("custom_quantized_sdpa", (q, k, v, start, None, 0.0, True, None, *parameters, False)),
+        ("custom_quantized_sdpa", (q, k, v, start, blind, 0.0, False, None, *parameters, False)),
         (
             "custom_quantized_sdpa",
             (*(x.transpose(1, 2).contiguous() for x in (q, k, v)), start, None, 0.0, True, None,
@@ -60,7 +64,7 @@ for length, heads, groups, size, context, start in (
             if isinstance(a, torch.Tensor):
                 assert torch.equal(a, b), name
         if name != "update_cache":
-            torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6, equal_nan=True)
 print("equal")
 """
 
