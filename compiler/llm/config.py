@@ -16,10 +16,10 @@ from compiler.llm.metadata import MetadataError, metadata_values
 from compiler.llm.quantization import QuantizationConfig, quantization_problems
 from schema.objects.codec import ContentError, from_json
 from schema.recipe.assignments import AssignmentError, parse_path
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 
 NANO_GPT = "nano_gpt"
 HERE = "."  # no folder of its own
-BYTE_TOKENIZER = "bytes"  # no file
 WEIGHT_FILES = ("foundation_weights_file", "lora_weights_file")
 _FILE_NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
 _MOST_ENTRIES = 100_000  # of a configuration; aliases of YAML can name each other

@@ -26,6 +26,7 @@ from inspector.render.export_page import make_export_page
 from inspector.tables.delegation import delegate_table
 from inspector.toolchain.llm_recipe import llm_recipe
 from schema.objects.atomic_file import write_atomically
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 
 if TYPE_CHECKING:
     from compiler.llm.config import DebugConfig
@@ -39,7 +40,7 @@ def run(options: Namespace) -> Answer:
 
     Raises: CommandError
     """
-    from compiler.llm.config import BYTE_TOKENIZER, HERE
+    from compiler.llm.config import HERE
 
     source = config_source(options)
     options.inputs = [source.path]

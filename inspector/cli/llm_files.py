@@ -14,6 +14,7 @@ from inspector.recipes.llm_source import llm_recipe_in
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.source import LLM_SUFFIXES, Source
 from inspector.toolchain.llm_recipe import read_llm_config
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 
 if TYPE_CHECKING:
     from compiler.llm.config import LlmConfig
@@ -71,8 +72,6 @@ def config_source(options: Namespace) -> Source:
 
 def _from_here(setting: str) -> str:
     """Return a setting of the default configuration; a relative path begins at this folder."""
-    from compiler.llm.config import BYTE_TOKENIZER
-
     name, _, value = setting.partition("=")
     is_path = name in _PATHS and value and not value.startswith(("{", "/"))
     is_path = is_path and value != BYTE_TOKENIZER

@@ -22,7 +22,8 @@ from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.generation import CallTime, GenerationConfig, GenerationStats
 from runtime.llm.multimodal import Audio, Image, MultimodalRunner, Part
 from runtime.llm.text_runner import TextRunner
-from runtime.llm.tokenizers import BYTES, TokenizerError
+from runtime.llm.tokenizers import TokenizerError
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 from schema.version import __version__
 
 _BYTES = 256  # tokens of a program without a tokenizer
@@ -122,7 +123,7 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
 
     Raises: AnswerError for a missing tokenizer, ExecutionError, OSError
     """
-    tokenizer = job.tokenizer or BYTES
+    tokenizer = job.tokenizer or BYTE_TOKENIZER
     try:
         kind = MultimodalRunner if job.parts else TextRunner
         runner = kind(job.program, tokenizer, job.data_files, job.engine)

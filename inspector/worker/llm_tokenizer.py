@@ -6,7 +6,8 @@ from pathlib import Path
 
 from inspector.recipes.llm_source import llm_source
 from inspector.worker.exporter import AnswerError
-from runtime.llm.tokenizers import BYTES, file_in
+from runtime.llm.tokenizers import file_in
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 
 
 def recipe_tokenizer(program: str) -> str:
@@ -25,7 +26,7 @@ def recipe_tokenizer(program: str) -> str:
         raise AnswerError(str(error)) from error
     if base.tokenizer_path:
         found = _beside(base.tokenizer_path, source.path)
-        if str(found) != BYTES and not found.exists():
+        if str(found) != BYTE_TOKENIZER and not found.exists():
             words = "name its tokenizer: base.tokenizer_path of its configuration is"
             raise AnswerError(f"{program}: {words} {found}, which is not there")
         return str(found)

@@ -15,8 +15,8 @@ from typing import Any, Protocol, cast
 from runtime.llm.rank_families import family_of, special_tokens
 from schema.errors import FormatError
 from schema.objects.codec import read_object
+from schema.recipe.tokenizers import BYTE_TOKENIZER
 
-BYTES = "bytes"  # the name of the tokenizer that needs no file
 _HEAD = 4096
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin", "tiktoken.model")
 RANK_FILES = "*.tiktoken"
@@ -64,7 +64,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
 
     Raises: TokenizerError, OSError
     """
-    if str(path) == BYTES:
+    if str(path) == BYTE_TOKENIZER:
         return ByteTokenizer()
     place = Path(path)
     if place.is_dir():
