@@ -1,7 +1,7 @@
 """Decompositions of complex operators into those with stock kernels.
 
 These kernels move complex values and add, subtract and multiply tensors of equal sizes with more
-than one element; they neither broadcast them nor create them from pairs of floats.
+than one element; they neither divide nor broadcast them nor create them from pairs of floats.
 """
 
 from __future__ import annotations
@@ -84,7 +84,13 @@ def _spread(op: Any) -> Callable[..., Any]:  # noqa: ANN401
         sizes: list[Any] = [*_torch.broadcast_shapes(*shapes)]
         shown = [str(size) for size in sizes]
         alike = [[str(n) for n in shape] == shown for shape in shapes]
-        if not dtype.is_complex or not sizes or (len(alike) == len(both) and all(alike)):
+        if not dtype.is_complex:
+            return NotImplemented
+        if op is not aten.add.Tensor and not any(size != "1" for size in shown):
+            more, told = [2, *sizes], ["2", *shown]  # one element has no kernel, two have
+            twice = op(*(_expanded(one, dtype, more, told) for one in both), **options)
+            return aten.select.int(twice, 0, 0)
+        if not sizes or (len(alike) == len(both) and all(alike)):
             return NotImplemented
         return op(*(_expanded(one, dtype, sizes, shown) for one in both), **options)
 
@@ -99,14 +105,46 @@ def _expanded(x: Any, dtype: torch.dtype, sizes: Sequence[Any], shown: Sequence[
     return x if [str(n) for n in x.shape] == shown else aten.expand.default(x, sizes)
 
 
+def _div(a: Any, b: Any) -> Any:  # noqa: ANN401
+    """Divide by real numbers: the divisor is brought to a magnitude of one, then conjugated."""
+    dtype = torch.result_type(a, b)
+    if not dtype.is_complex:
+        return NotImplemented
+    if not isinstance(b, torch.Tensor):
+        b = _filled(b, dtype, []) if isinstance(b, complex) else aten.scalar_tensor.default(b)
+    if not b.is_complex():
+        return _divided(aten._to_copy.default(a, dtype=dtype), b)
+    pair = aten.abs.default(aten.view_as_real.default(b))
+    size = aten.amax.default(pair, [-1])
+    b = _divided(b, size)
+    pair = aten.view_as_real.default(b)
+    length = aten.sum.dim_IntList(aten.mul.Tensor(pair, pair), [-1])
+    return _divided(_divided(aten.mul.Tensor(a, _conj(b)), length), size)
+
+
+def _divided(x: Any, by: Any) -> Any:  # noqa: ANN401
+    """Return a complex tensor, whose sizes may grow, divided by a real one."""
+    pair = aten.view_as_real.default(x)
+    parts = (aten.div.Tensor(aten.select.int(pair, -1, at), by) for at in (0, 1))
+    return _of_parts(*parts)
+
+
+def _reciprocal(x: Any) -> Any:  # noqa: ANN401
+    if not x.is_complex():
+        return NotImplemented
+    return _div(_filled(1.0, x.dtype, x.shape), x)
+
+
 RULES: dict[Any, Callable[..., Any]] = {
     aten._conj.default: _conj,
     aten.add.Tensor: _spread(aten.add.Tensor),
     aten.complex.default: _complex,
+    aten.div.Tensor: _div,
     aten.mm.default: _mm,
     aten.mul.Tensor: _spread(aten.mul.Tensor),
     aten.neg.default: _neg,
     aten.polar.default: _polar,
+    aten.reciprocal.default: _reciprocal,
     aten.split_with_sizes.default: _split,
     aten.sub.Tensor: _spread(aten.sub.Tensor),
     aten.view_as_complex.default: _view_as_complex,

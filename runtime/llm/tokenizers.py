@@ -123,7 +123,7 @@ class ByteTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of the bytes."""
-        return bytes(one & 255 for one in tokens).decode("utf-8", "replace")
+        return bytes(one for one in tokens if 0 <= one < self.size).decode("utf-8", "replace")
 
 
 class JsonTokenizer:

@@ -79,6 +79,7 @@ def _sums() -> dict[str, tuple[Any, ...]]:
     """Return functions that compute with complex numbers, or change from and to them."""
     torch.manual_seed(1)
     x, y, row, real = _complex(4, 8), _complex(4, 8), _complex(8), torch.randn(4, 8)
+    one = _complex(1, 1, 1)
     return {
         "add": (torch.add, x, y),
         "add of a number": (lambda a: a + 1.5, x),
@@ -95,6 +96,26 @@ def _sums() -> dict[str, tuple[Any, ...]]:
         "sub of a number": (lambda a: a - 1j, x),
         "sub from a number": (lambda a: 1.0 - a, x),
         "add of a multiple of a number": (lambda a: torch.add(a, 1j, alpha=2), x),
+        "mul of one": (torch.mul, one, one),
+        "mul of one with a number": (lambda a: a * 2.5, one),
+        "mul without dimensions": (lambda a: a[0, 0] * a[0, 0], x),
+        "sub of one": (torch.sub, one, x[:1, :1]),
+        "div": (torch.div, x, y),
+        "div by a row": (torch.div, x, row),
+        "div of a row": (torch.div, row, x),
+        "div by real numbers": (torch.div, x, real),
+        "div of real numbers": (torch.div, real, x),
+        "div by a number": (lambda a: a / 2.5, x),
+        "div by an imaginary number": (lambda a: a / (1 + 2j), x),
+        "div of a number": (lambda a: 2.5 / a, x),
+        "div of large and small numbers": (torch.div, x * 1e30, y * 1e-5),
+        "div by large and small numbers": (
+            torch.div,
+            x * 1e-25,
+            torch.cat([y[:2] * 1e30, y[2:] / 1e30]),
+        ),
+        "div without dimensions": (lambda a: a[0, 0] / a[1, 1], x),
+        "reciprocal": (torch.reciprocal, x),
         "neg": (torch.neg, x),
         "sum": (lambda a: a.sum(1), x),
         "abs": (torch.abs, x),
