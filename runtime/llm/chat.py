@@ -46,7 +46,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         if operator == "**" and numbers:
             size = left.bit_length() * right
         elif operator == "*" and not numbers:
-            count, repeated = (left, right) if isinstance(left, int) else (right, left)
+            both: tuple[Any, Any] = (left, right) if isinstance(left, int) else (right, left)
+            count, repeated = both
             sized = isinstance(count, int) and isinstance(repeated, Sized)
             size = len(repeated) * count if sized else 0
         else:
