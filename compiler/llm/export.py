@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import Dim, ExportedProgram
@@ -151,12 +151,11 @@ def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
     """Return what the runner of a language model asks of its program."""
     sizes, found = model.sizes, model.config
     layers = sizes.n_layer if isinstance(sizes, NanoGptSizes) else sizes.n_layers
-    ends: Any = found.get("eos_token_id")
     more: dict[str, Any] = {}
-    if found.get("bos_token_id") is not None:
-        more["get_bos_id"] = found["bos_token_id"]
-    if ends is not None:
-        more["get_eos_ids"] = ends if isinstance(ends, list) else [ends]
+    if begins := _tokens_of(found, "bos_token_id"):
+        more["get_bos_id"] = begins[0]
+    if ends := _tokens_of(found, "eos_token_id"):
+        more["get_eos_ids"] = ends
     if isinstance(sizes, DecoderSizes) and sizes.rolls(model.cache):
         more["use_rolling_kv_cache"] = True
     return {
@@ -170,6 +169,20 @@ def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
         **more,
         **metadata_of(config),
     }
+
+
+def _tokens_of(found: Mapping[str, Any], name: str) -> list[int]:
+    """Return the tokens of a member of ``config.json``; negative ones stand for none.
+
+    Raises: LlmConfigError
+    """
+    given: Any = found.get(name)
+    listed: list[Any] = cast("list[Any]", given) if isinstance(given, list) else [given]
+    numbers = [one for one in listed if one is not None]
+    if any(type(one) is not int or one >= 1 << 63 for one in numbers):
+        words = f"expected a token or a list of them, found {given!r:.60}"
+        raise LlmConfigError(f"config.json: {name}: {words}")
+    return [one for one in numbers if one >= 0]
 
 
 def export_llm(config: LlmConfig) -> ExecutorchProgramManager:

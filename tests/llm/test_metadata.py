@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from compiler.llm.config import LlmConfigError, config_of
-from compiler.llm.export import export_llm, exported_llm
+from compiler.llm.export import constants_of, export_llm, exported_llm
+from compiler.llm.model import build_model
 from runtime import Runtime
 from tests.llm.configs import CACHE, SMALL
 
@@ -85,3 +87,20 @@ def test_values_are_asked_by_name() -> None:
 def test_settings_without_effect_are_refused(content: dict[str, Any], words: str) -> None:
     with pytest.raises(LlmConfigError, match=words):
         config_of(content)
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, "2", 1 << 70, [1, "a"], True, 1.5])
+@pytest.mark.parametrize("name", ["bos_token_id", "eos_token_id"])
+def test_tokens_of_a_checkpoint_are_numbers(name: str, value: object) -> None:
+    chosen = config_of(_content(None))
+    model = replace(build_model(chosen), config={name: value})
+    with pytest.raises(LlmConfigError, match=f"config.json: {name}: expected a token"):
+        constants_of(chosen, model)
+
+
+def test_negative_tokens_of_a_checkpoint_stand_for_none() -> None:
+    chosen = config_of(_content(None))
+    model = replace(build_model(chosen), config={"bos_token_id": -1, "eos_token_id": [-1, 3]})
+    found = constants_of(chosen, model)
+    assert "get_bos_id" not in found
+    assert found["get_eos_ids"] == [3]
