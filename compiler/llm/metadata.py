@@ -51,7 +51,7 @@ def metadata_values(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _is_held(value: float | str) -> bool:
-    """Return whether a program holds a value as it is: texts end at a zero for most readers."""
+    """Return whether a program holds a value as it is: most readers end a string at a zero."""
     if isinstance(value, int):
         return -(1 << 63) <= value < 1 << 63
     return not isinstance(value, str) or not any(

@@ -25,7 +25,7 @@ class ChatError(ValueError):
 
 
 class _Generation(Extension):
-    """The tag around what a model says in training; its text is as without."""
+    """The tag around the answers of a model in training; it changes nothing."""
 
     tags = {"generation"}  # noqa: RUF012 - as the library declares it
 

@@ -413,7 +413,7 @@ def _check_text(what: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         words = f"at letter {error.start} it has bytes that are no UTF-8"
-        raise invalid_argument(f"{what} is no text: {words}") from error
+        raise invalid_argument(f"{what} is not a text: {words}") from error
 
 
 def _constant(program: Program, name: str) -> Any:  # noqa: ANN401 - a number or a list

@@ -194,5 +194,5 @@ def test_bytes_of_a_command_line_that_are_no_text_are_named(tmp_path: Path, give
     runner = TextRunner(tmp_path / "none.pte", "bytes")
     runner.load = lambda: None  # nothing of the program is needed
     stop = ("a\udcff",) if given == "stop" else ()
-    with pytest.raises(ExecutionError, match=f"{given} is no text: at letter 1"):
+    with pytest.raises(ExecutionError, match=f"{given} is not a text: at letter 1"):
         runner.generate("a\udcff" if given == "prompt" else "a", GenerationConfig(stop=stop))
