@@ -1,7 +1,7 @@
 """Steps that compute the same of the same, on both sides of a join.
 
-A compiler makes one step of two of them, or repeats one for each reader. Nodes that nothing tells
-apart have equal values: which of them a step is then makes no difference.
+A compiler makes one step of two of them, or repeats one for each reader. Nodes that nothing
+distinguishes have equal values: which of them a step is then makes no difference.
 """
 
 from __future__ import annotations

@@ -412,7 +412,7 @@ def _check_text(what: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        words = f"at letter {error.start} it has bytes that are no UTF-8"
+        words = f"at letter {error.start} it has bytes that are not UTF-8"
         raise invalid_argument(f"{what} is not a text: {words}") from error
 
 
