@@ -14,3 +14,7 @@ BACKGROUND = int(Qt.ItemDataRole.BackgroundRole)
 ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
 SHARE = int(Qt.ItemDataRole.UserRole) + 1  # length of a bar, 0 ... 1, None when missing
 TONE = int(Qt.ItemDataRole.UserRole) + 2  # name of a colour role
+# Roles that tables and trees have data for; Qt asks for thirteen of each cell that it paints.
+ANSWERED = frozenset(
+    (DISPLAY, DECORATION, TOOLTIP, ALIGNMENT, FONT, FOREGROUND, BACKGROUND, ACCESSIBLE, SHARE, TONE)
+)

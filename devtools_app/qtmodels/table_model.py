@@ -16,7 +16,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
-from devtools_app.qtmodels.roles import BACKGROUND, DISPLAY
+from devtools_app.qtmodels.roles import ANSWERED, BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import Order, RowOrder, SortKey
@@ -159,7 +159,7 @@ class TableModel(QAbstractTableModel):
 
     @override
     def data(self, index: Index, role: int = DISPLAY) -> object:
-        if not index.isValid():
+        if role not in ANSWERED or not index.isValid():
             return None
         row = int(self.order[index.row()])
         if role == BACKGROUND:

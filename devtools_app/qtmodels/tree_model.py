@@ -17,7 +17,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
-from devtools_app.qtmodels.roles import BACKGROUND, DISPLAY
+from devtools_app.qtmodels.roles import ANSWERED, BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import SortKey
@@ -35,6 +35,8 @@ from inspector.tables.tree import (
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 _HORIZONTAL = Qt.Orientation.Horizontal
+_BRANCH = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+_LEAF = _BRANCH | Qt.ItemFlag.ItemNeverHasChildren
 _MOST_NOTICES = 500  # of single rows; beyond, one for all is cheaper
 
 
@@ -190,9 +192,11 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def index(self, row: int, column: int, parent: Index = _ROOT) -> QModelIndex:
-        if not self.hasIndex(row, column, parent):
+        node = self.node(parent)  # `hasIndex` would ask for both counts by way of Qt
+        inside = 0 <= row < self._shown.count(node) and 0 <= column < len(self.tree.columns)
+        if not inside or parent.column() > 0:
             return QModelIndex()
-        return self.createIndex(row, column, self._shown.child(self.node(parent), row))
+        return self.createIndex(row, column, self._shown.child(node, row))
 
     @overload
     def parent(self) -> QObject | None: ...
@@ -218,11 +222,9 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def flags(self, index: Index) -> Qt.ItemFlag:
-        flags = super().flags(index)
-        below = self._shown.count(self.node(index)) if index.isValid() else 0
-        if index.isValid() and not 0 < below <= MOST_BELOW:
-            return flags | Qt.ItemFlag.ItemNeverHasChildren
-        return flags
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        return _BRANCH if 0 < self._shown.count(self.node(index)) <= MOST_BELOW else _LEAF
 
     @override
     def columnCount(self, parent: Index = _ROOT) -> int:
@@ -230,7 +232,7 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def data(self, index: Index, role: int = DISPLAY) -> object:
-        if not index.isValid():
+        if role not in ANSWERED or not index.isValid():
             return None
         node = index.internalId()
         if role == BACKGROUND:
