@@ -111,7 +111,7 @@ def needed_elements(config: LlmConfig) -> tuple[int, int]:
 
 def _parameters(shape: ModelShape, length: int) -> int:
     learned = shape.per_position * max(length, shape.positions) if shape.positions else 0
-    return shape.linear + shape.table + shape.rest + learned
+    return shape.parameters + learned
 
 
 def available_bytes() -> int | None:

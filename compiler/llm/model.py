@@ -21,6 +21,7 @@ from compiler.llm.size_checks import OwnSizes, Sizes, TransformersSizes
 from compiler.llm.transformers_source import (
     TransformersDecoder,
     check_options,
+    empty_model,
     transformers_model,
 )
 from schema.errors import FormatError
@@ -174,6 +175,23 @@ def _module(
     if isinstance(sizes, DecoderSizes):
         return Decoder(sizes, cache, all_logits=every, dtype=dtype)
     return transformers_model(sizes, dtype, weights)
+
+
+def empty_module(config: LlmConfig, sizes: Sizes) -> nn.Module:
+    """Return the module of a configuration without memory for its weights, and without a cache.
+
+    Raises: FamilyError, CheckpointError, OSError
+    """
+    if isinstance(sizes, TransformersSizes):
+        module = empty_model(sizes)
+    else:
+        if isinstance(sizes, DecoderSizes):
+            sizes = replace(sizes, rope_scaling={})  # which has no weights
+        with torch.device("meta"):
+            module = _module(config, sizes, CacheOptions(length=1), None)
+    if config.base.lora_config is not None:
+        add_adapter(module, read_adapter(config.base.lora_config))
+    return module
 
 
 def _initialize(module: nn.Module) -> None:

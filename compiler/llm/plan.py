@@ -10,13 +10,14 @@ from torch import nn
 
 from compiler.llm.config import LlmConfig
 from compiler.llm.decoder import angles_per_position
-from compiler.llm.model import DTYPES, cache_of, sizes_of
+from compiler.llm.model import DTYPES, cache_of, empty_module, sizes_of
 from compiler.llm.nano_gpt import NanoGptSizes
 from compiler.llm.quantization import linear_word, table_word
 from compiler.llm.recipe_words import partitioners_of
 from compiler.llm.size_checks import TransformersSizes
-from compiler.llm.transformers_source import empty_model, kept_elements
-from compiler.quantize.weight_words import group_of, has_kernel, is_four_bits
+from compiler.llm.transformers_source import kept_elements
+from compiler.quantize.weight_words import UNQUANTIZED, bits_of, group_of, has_kernel
+from compiler.quantize.weights import WeightModes, layer_words
 from schema.backends import BACKENDS
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
@@ -38,26 +39,41 @@ class LengthPlan:
 
 
 @dataclass(frozen=True)
+class LayerShape:
+    """A layer whose weight may be quantized.
+
+    Attributes:
+        path: of its module
+        weight: number of its weight; layers that share one have the same
+        rows: of the weight
+        elements: of the weight
+        is_table: whether it is an embedding
+    """
+
+    path: str
+    weight: int
+    rows: int
+    elements: int
+    is_table: bool
+
+
+@dataclass(frozen=True)
 class ModelShape:
     """The sizes of a model that count.
 
     Attributes:
-        linear: parameters of linear layers
-        table: parameters of the embedding
-        tokens: rows of the embedding
-        rest: other parameters
+        parameters: of all layers, without those by position
+        layers: linear ones and embeddings
         windows: of the layers, each with a cache; 0 for none
         groups: of keys and values
         head: size of one
         kept: elements of a state that all positions share
         per_position: elements of the tables that have a row for each position
-        positions: rows of these tables at least
+        positions: rows of these tables at least, where they are learned
     """
 
-    linear: int
-    table: int
-    tokens: int
-    rest: int
+    parameters: int
+    layers: Sequence[LayerShape]
     windows: tuple[int, ...]
     groups: int
     head: int
@@ -67,82 +83,47 @@ class ModelShape:
 
 
 def shape_of(config: LlmConfig) -> ModelShape:
-    """Return the parameters of a model, counted from its sizes.
+    """Return the sizes of a model, counted from its module without weights.
 
-    Raises: LlmConfigError, FamilyError, OSError
+    Raises: LlmConfigError, FamilyError, CheckpointError, OSError
     """
     sizes, _ = sizes_of(config)
+    model: Any = empty_module(config, sizes)
+    # a module without memory has the numbers of its weights for as long as it is kept
+    modules = dict(model.named_modules(remove_duplicate=False))
+    learned = model.wpe.weight.numel() if isinstance(sizes, NanoGptSizes) else 0
+    layers = [
+        LayerShape(path, id(one.weight), one.weight.shape[0], one.weight.numel(), is_table)
+        for path, one in modules.items()
+        if (is_table := isinstance(one, nn.Embedding)) or isinstance(one, nn.Linear)
+        if not (learned and path == "wpe")
+    ]
+    many = sum(one.numel() for one in model.parameters()) - learned
     if isinstance(sizes, TransformersSizes):
-        return _counted(sizes, cached=config.model.use_kv_cache)
+        each, kept = kept_elements(model) if config.model.use_kv_cache else (0, 0)
+        # keys and values of all layers, as one layer with heads of one element
+        return ModelShape(many, layers, (0,), each // 2, 1, kept)
     if isinstance(sizes, NanoGptSizes):
-        width, layers = sizes.n_embd, sizes.n_layer
-        each = 12 * width * width
-        table = sizes.vocab_size * width
-        norms = 2 if sizes.bias else 1
-        rest = layers * (13 if sizes.bias else 2) * width + norms * width
-        head, none = width // sizes.n_head, (0,) * layers
-        shape = ModelShape(layers * each, table, sizes.vocab_size, rest, none, sizes.n_head, head)
+        width, none = sizes.n_embd, (0,) * sizes.n_layer
+        shape = ModelShape(many, layers, none, sizes.n_head, width // sizes.n_head)
         return replace(shape, per_position=width, positions=sizes.block_size)
-    head, groups = sizes.size_of_head, sizes.groups
-    attention = sizes.dim * head * (2 * sizes.n_heads + 2 * groups)
-    linear = sizes.n_layers * (attention + 3 * sizes.dim * sizes.hidden_dim)
-    table = sizes.vocab_size * sizes.dim
-    linear += 0 if sizes.tie_word_embeddings else table
-    norms = 4 if sizes.sandwich_norms else 2
-    rest = sizes.n_layers * norms * sizes.dim + sizes.dim
-    rest += sizes.n_layers * 2 * head if sizes.use_qk_norm else 0
-    if sizes.attention_qkv_bias:
-        rest += sizes.n_layers * head * (sizes.n_heads + 2 * groups)
-    rest += sizes.n_layers * sizes.dim if sizes.attention_out_bias else 0
-    rest += sizes.n_layers * (2 * sizes.hidden_dim + sizes.dim) if sizes.mlp_bias else 0
-    windows = sizes.window_of_layers
-    shape = ModelShape(linear, table, sizes.vocab_size, rest, windows, groups, head)
+    windows, head = sizes.window_of_layers, sizes.size_of_head
+    shape = ModelShape(many, layers, windows, sizes.groups, head)
     return replace(shape, per_position=angles_per_position(sizes, cache_of(config)))
-
-
-def _counted(sizes: TransformersSizes, *, cached: bool) -> ModelShape:
-    """Return the parameters of a module of transformers, by the layers that hold them."""
-    model = empty_model(sizes)
-    untyped: Any = model
-    every = {id(one): one.numel() for one in untyped.parameters()}
-    tables = {
-        id(one.weight): one.weight.numel()
-        for one in untyped.modules()
-        if isinstance(one, nn.Embedding)
-    }
-    linear = {
-        id(one.weight): one.weight.numel()
-        for one in untyped.modules()
-        if isinstance(one, nn.Linear) and id(one.weight) not in tables
-    }
-    table, many = sum(tables.values()), sum(linear.values())
-    rest = sum(every.values()) - table - many
-    each, kept = kept_elements(model) if cached else (0, 0)
-    pairs = each // 2  # keys and values of all layers, as one layer with heads of one element
-    return ModelShape(many, table, sizes.vocab_size, rest, (0,), pairs, 1, kept)
 
 
 def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     """Return the bytes of weights and cache by length of the context.
 
-    Raises: errors of ``shape_of``
+    Raises: errors of ``shape_of``, QuantizeError for words of layers that do not exist
     """
     shape, cache = shape_of(config), cache_of(config)
     item = DTYPES[config.model.dtype_override].itemsize
-    given = config.quantization
-    whole = "int8" if given.pt2e_quantize else ""
-    stored = linear_word(given) or whole
-    if stored and _holds_floats(config) and not has_kernel(stored):
-        stored = ""
-    linear = _bytes(shape.linear, stored, item)
-    word = table_word(given)
-    table = shape.table * item
-    if word:
-        group = group_of(word)
-        scales = shape.table // group if group else shape.tokens
-        table = shape.table * int(word[0]) // 8 + scales * _PARAMETER_BYTES
-    weights = linear + table + shape.rest * item
+    weights = _weight_bytes(config, shape, item)
     step = shape.per_position * item
+    word = table_word(config.quantization)
+    if shape.positions and word:
+        step = _bytes(1, shape.per_position, word, item)
     row = shape.head * (1 if cache.quantized else item)
     row += 2 * _PARAMETER_BYTES if cache.quantized else 0
     each = 2 * shape.groups * row if cache.used else 0
@@ -168,10 +149,31 @@ def _holds_floats(config: LlmConfig) -> bool:
     )
 
 
-def _bytes(count: int, word: str, item: int) -> int:
-    """Return the bytes of weights that a word quantizes."""
+def _weight_bytes(config: LlmConfig, shape: ModelShape, item: int) -> int:
+    """Return the bytes of weights; one that layers hold in two ways is stored in both.
+
+    Raises: QuantizeError for a word of a layer that the model has not
+    """
+    given = config.quantization
+    word = "int8" if given.pt2e_quantize else linear_word(given)
+    linears = [one.path for one in shape.layers if not one.is_table]
+    words = layer_words(WeightModes(word or UNQUANTIZED, modules=given.modules), linears)
+    floats = _holds_floats(config)
+    stored: dict[tuple[int, str], int] = {}
+    for one in shape.layers:
+        word = table_word(given) if one.is_table else words.get(one.path, "")
+        if not one.is_table and word and floats and not has_kernel(word):
+            word = ""
+        stored[one.weight, word] = _bytes(one.rows, one.elements, word, item)
+    layered = {one.weight: one.elements for one in shape.layers}
+    rest = shape.parameters - sum(layered.values())
+    return rest * item + sum(stored.values())
+
+
+def _bytes(rows: int, count: int, word: str, item: int) -> int:
+    """Return the bytes of a weight that a word quantizes."""
     if not word:
         return count * item
     group = group_of(word)
-    scales = count // group * _PARAMETER_BYTES if group else 0
-    return (count // 2 if is_four_bits(word) else count) + scales
+    scales = count // group if group else rows
+    return count * bits_of(word) // 8 + scales * _PARAMETER_BYTES

@@ -43,6 +43,12 @@ def is_four_bits(word: str) -> bool:
     return word.startswith(_FOUR_BITS)
 
 
+def bits_of(word: str) -> int:
+    """Return the bits of a weight."""
+    match = _TABLE.fullmatch(word)
+    return int(match["bits"]) if match else 4 if is_four_bits(word) else 8
+
+
 def has_kernel(word: str) -> bool:
     """Return whether kernels of a delegate multiply by such weights: others it holds as floats."""
     return word.startswith(_DYNAMIC) if is_four_bits(word) else group_of(word) is None

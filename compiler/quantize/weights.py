@@ -78,7 +78,7 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
         raise QuantizeError("the program has no example inputs to export it with again")
     graph: Any = program.module()
     linears, tables = _layers_of(graph)
-    words = _words(how, linears)
+    words = layer_words(how, linears)
     quantize: Any = import_torchao("torchao.quantization").quantize_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
@@ -218,8 +218,11 @@ def _free_path(owner: str, taken: set[str]) -> str:
     )
 
 
-def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
-    """Return the word of each linear layer that is quantized."""
+def layer_words(how: WeightModes, linears: list[str]) -> dict[str, str]:
+    """Return the word of each linear layer that is quantized, by path.
+
+    Raises: QuantizeError for an unknown word, or a module without a linear layer
+    """
     for word in (how.linear, *how.modules.values()):
         if word != NONE and not is_weight_word(word):
             raise QuantizeError(unknown_weight_word(word))

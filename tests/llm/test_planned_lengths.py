@@ -14,6 +14,7 @@ from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
 from compiler.llm.plan import plan_lengths
 from compiler.llm.quantization import QuantizationConfig
+from compiler.quantize.program import QuantizeError
 from tests.llm.configs import CACHE, CUSTOM, config
 
 _BIASES = {"attention_qkv_bias": True, "attention_out_bias": True, "mlp_bias": True}
@@ -94,3 +95,45 @@ def test_weights_that_a_backend_holds_as_floats_are_planned_as_floats(word: str)
     planned: Any
     (planned,) = plan_lengths(chosen, [16])
     assert len(export_llm(chosen).buffer) == pytest.approx(planned.weights, rel=0.1)
+
+
+_TIED = {"tie_word_embeddings": True}
+QUANTIZED: dict[str, tuple[LlmConfig, dict[str, Any]]] = {
+    "one_kind": (SHAPES["llama"], {"modules": {"model.layers.*.mlp.up_proj": "int8"}}),
+    "all_but": (SHAPES["llama"], {"qmode": "int8", "modules": {"model.layers.1": "none"}}),
+    "nested": (
+        config("llama3", CACHE, hidden_dim=1024),
+        {"qmode": "8da4w", "modules": {"model.layers.0": "int8", "model.layers.0.mlp": "4w"}},
+    ),
+    "tied_head": (config("llama3", CACHE, **_TIED, vocab_size=4096), {"qmode": "int8"}),
+    "tied_table": (
+        config("llama3", CACHE, **_TIED, vocab_size=4096),
+        {"embedding_quantize": "4,32"},
+    ),
+    "tied_whole": (
+        config("llama3", CACHE, **_TIED, hidden_dim=1024),
+        {"pt2e_quantize": "xnnpack_dynamic"},
+    ),
+    "nano": (
+        config(model=CACHE, block_size=2048),
+        {"modules": {"h": "int8"}, "embedding_quantize": "8,0"},
+    ),
+    "nano_layer": (config(model=CACHE), {"modules": {"h.1.attn": "4w"}}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_files_grow_by_the_planned_weights_of_modules(name: str) -> None:
+    plain, words = QUANTIZED[name]
+    chosen = replace(plain, quantization=QuantizationConfig(**words))
+    planned = [plan_lengths(one, [48])[0].weights for one in (plain, chosen)]
+    stored = [len(export_llm(one).buffer) for one in (plain, chosen)]
+    saved = planned[0] - planned[1]
+    assert stored[0] - stored[1] == pytest.approx(saved, abs=max(abs(saved) * 0.1, 16_000))
+
+
+def test_a_word_for_a_module_that_the_model_has_not_is_no_plan() -> None:
+    words = QuantizationConfig(modules={"model.layers.7": "int8"})
+    with pytest.raises(QuantizeError, match=r"model\.layers\.7: no linear layer"):
+        plan_lengths(replace(SHAPES["llama"], quantization=words), [24])
