@@ -108,7 +108,7 @@ def _gemma(found: Json) -> dict[str, Any]:
 
 
 def _gemma2(found: Json) -> dict[str, Any]:
-    scalar = found.get("query_pre_attn_scalar", 256)
+    scalar = found.get("query_pre_attn_scalar") or 256
     return {
         **_gemma(found),
         "sandwich_norms": True,
@@ -121,18 +121,22 @@ def _gemma2(found: Json) -> dict[str, Any]:
 
 def _gemma3(found: Json) -> dict[str, Any]:
     rope: Any = found.get("rope_parameters") or {}
-    whole: Any = rope.get("full_attention") or found.get("rope_scaling") or {}
-    near: Any = rope.get("sliding_attention") or {}
-    theta = whole.get("rope_theta", found.get("rope_theta", 1e6))
-    local = near.get("rope_theta", found.get("rope_local_base_freq", 10000.0))
+    whole = _object(rope.get("full_attention")) or found.get("rope_scaling") or {}
+    near = _object(rope.get("sliding_attention"))
+    theta = whole.get("rope_theta") or found.get("rope_theta") or 1e6
+    local = near.get("rope_theta") or found.get("rope_local_base_freq") or 10000.0
     every = found.get("sliding_window_pattern", found.get("_sliding_window_pattern", 6))
     plain = {**found, "rope_parameters": None, "rope_scaling": whole, "rope_theta": theta}
     return {
         **_gemma2(plain),
         "use_qk_norm": True,
-        "local_rope_theta": float(local),
+        "local_rope_theta": local,
         "windows": _windows(found, every=every),
     }
+
+
+def _object(found: object) -> Json:
+    return cast("Json", found) if isinstance(found, dict) else {}
 
 
 def _windows(found: Json, every: int = 0) -> tuple[int, ...]:
@@ -141,7 +145,8 @@ def _windows(found: Json, every: int = 0) -> tuple[int, ...]:
     kinds: Any = found.get("layer_types")
     if kinds:
         return tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
-    first = found.get("max_window_layers", count)
+    first = found.get("max_window_layers")
+    first = count if first is None else first
     if every:
         return tuple(window if (at + 1) % every else 0 for at in range(count))
     return tuple(window if at >= first else 0 for at in range(count))
@@ -158,6 +163,16 @@ _DECODERS: Mapping[str, Callable[[Json], dict[str, Any]]] = {
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3_text": _gemma3,
+}
+# what a config.json may leave out and no shape shows, as transformers has it
+_WINDOWED = {"sliding_window": 4096}
+_LEFT_OUT: Mapping[str, Json] = {
+    "mistral": _WINDOWED,
+    "qwen2": {**_WINDOWED, "max_window_layers": 28},
+    "qwen3": {**_WINDOWED, "max_window_layers": 28},
+    "phi3": {"rms_norm_eps": 1e-5},
+    "gemma2": {**_WINDOWED, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
+    "gemma3_text": _WINDOWED,
 }
 # ExecuTorch's names of models, by the family whose shapes they have
 MODEL_CLASSES: Mapping[str, str] = {
@@ -221,6 +236,7 @@ def _described(content: Json, place: str) -> Sizes:
         return transformers_sizes(content, place, ", ".join(("gpt2", *_DECODERS)))
     check_config(content, place)
     rope = "rope_parameters" if content.get("rope_parameters") else "rope_scaling"
+    content = {**_LEFT_OUT.get(kind, {}), **content}
     return _built(DecoderSizes, _DECODERS[kind](content), place, {**_NAMES, "rope_scaling": rope})
 
 

@@ -70,7 +70,7 @@ def rotary_frequencies(
     """
     given = dict(scaling or {})
     kind = given.get("rope_type") or given.get("type") or "default"
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise RopeError("", f"unknown {kind!r}; available: {', '.join(_KINDS)}")
     return _KINDS[kind](_Rotary(size, length, theta), given)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 from compiler.errors import CompileError
 from compiler.llm.activations import ACTIVATIONS
@@ -15,6 +15,7 @@ from compiler.llm.rotary import RopeError, rotary_frequencies
 from schema.objects.codec import ContentError, from_json
 
 MOST_PARAMETERS = 1 << 40  # more than any model has; larger ones are typing errors
+MOST_LAYERS = 4096  # each is built before its weights exist
 PARAMS = "base.params"  # sizes in the configuration, which are not those of a file
 _DECODER = ("dim", "n_layers", "n_heads", "vocab_size", "hidden_dim")
 _GPT = ("vocab_size", "block_size", "n_layer", "n_head", "n_embd")
@@ -81,6 +82,12 @@ class HfSizes:
     sliding_window_pattern: int | None = None
 
 
+_COUNTS = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
+    "head_dim",
+)
+# null stands for a default, 0 does not
+_POSITIVE = ("rope_theta", "rope_local_base_freq", "partial_rotary_factor", "query_pre_attn_scalar")
 # and what a config.json says beside its sizes
 CONFIG_NAMES = frozenset(one.name for one in fields(HfSizes)) | {
     *("_sliding_window_pattern", "architectures", "attention_dropout", "initializer_range"),
@@ -127,15 +134,27 @@ def check_config(content: Mapping[str, Any], place: str) -> None:
         found = from_json(dict(content), HfSizes, place)
     except ContentError as error:
         raise content_error(error, place) from error
-    for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"):
-        if getattr(found, name) < 1:
-            words = f"expected at least 1, found {getattr(found, name)}"
-            raise FamilyError(f"{member(place, name)}: {words}")
+    for name in _COUNTS:
+        count = getattr(found, name)
+        if count is not None and count < 1:
+            raise FamilyError(f"{member(place, name)}: expected at least 1, found {count}")
+    for path, value in _positive_members(content):
+        if isinstance(value, int | float) and value <= 0:
+            raise FamilyError(f"{member(place, path)}: expected above 0, found {value}")
     kinds = found.layer_types
     if kinds is not None and len(kinds) != found.num_hidden_layers:
         layers = found.num_hidden_layers
         words = f"expected one for each of {layers:,} layers, found {len(kinds):,}"
         raise FamilyError(f"{member(place, 'layer_types')}: {words}")
+
+
+def _positive_members(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the members that are above 0, with those of rotary embeddings, by path."""
+    for name, value in content.items():
+        if name in _POSITIVE:
+            yield f"{above}{name}", value
+        elif isinstance(value, dict) and (above or name in ("rope_parameters", "rope_scaling")):
+            yield from _positive_members(cast("dict[str, Any]", value), f"{above}{name}.")
 
 
 def checked(sizes: OwnSizes, place: str, names: Mapping[str, str] | None = None) -> OwnSizes:
@@ -161,6 +180,8 @@ def _problems(sizes: OwnSizes) -> Iterator[tuple[str, str]]:
         found: int = getattr(sizes, name)
         if found < 1:
             yield name, f"expected at least 1, found {found}"
+        elif found > MOST_LAYERS and name in ("n_layers", "n_layer"):
+            yield name, f"expected at most {MOST_LAYERS:,}, found {found:,}"
     for one in fields(sizes):
         number = getattr(sizes, one.name)
         if isinstance(number, float) and not math.isfinite(number):

@@ -19,12 +19,17 @@ from typing_extensions import override
 from compiler.llm.attention import CacheOptions
 from compiler.llm.config import LlmConfig, LlmConfigError
 from compiler.llm.safetensors import CheckpointError
-from compiler.llm.size_checks import MOST_PARAMETERS, FamilyError, TransformersSizes, member
+from compiler.llm.size_checks import (
+    MOST_LAYERS,
+    MOST_PARAMETERS,
+    FamilyError,
+    TransformersSizes,
+    member,
+)
 from compiler.llm.transformers_state import StateBuffer, decoder_state, one_line, state_elements
 from compiler.quantize.quiet_imports import import_quietly
 
 Tensor = torch.Tensor
-_MOST_LAYERS = 4096  # each is built before its weights exist
 _LARGEST = 1 << 40  # of any size in a configuration; their products stay within 64 bits
 _OURS_ONLY = (
     "use_sdpa_with_kv_cache",
@@ -66,8 +71,8 @@ def transformers_sizes(content: Mapping[str, Any], place: str, known: str) -> Tr
         raise FamilyError(f"{place}: {words}") from error
     except Exception as error:
         raise FamilyError(_sentence(error, content, place)) from error
-    if not isinstance(layers, int) or not 1 <= layers <= _MOST_LAYERS:
-        raise FamilyError(f"{place}: expected 1 to {_MOST_LAYERS:,} layers, found {layers!r:.40}")
+    if not isinstance(layers, int) or not 1 <= layers <= MOST_LAYERS:
+        raise FamilyError(f"{place}: expected 1 to {MOST_LAYERS:,} layers, found {layers!r:.40}")
     sizes = TransformersSizes(kind, dict(content), vocabulary, layers, place)
     count = sum(one.numel() for one in empty_model(sizes).parameters())
     if count > MOST_PARAMETERS:
