@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Sized
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 from jinja2 import TemplateError
+from jinja2.compiler import CodeGenerator
 from jinja2.ext import Extension
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from typing_extensions import override
@@ -17,6 +21,7 @@ from runtime.llm.tokenizers import TokenizerError, json_beside
 
 _MOST_LETTERS = 16_000_000  # of a text; templates come with a model and may repeat without end
 _TOO_LONG = f"the chat template makes more than {_MOST_LETTERS:,} letters"
+_MOST_SECONDS = 5.0  # templates of models take milliseconds
 _MOST_WORDS = 300  # letters of an error that a template makes
 
 
@@ -35,10 +40,30 @@ class _Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox in which no product is larger than a text may be."""
+class _Code(CodeGenerator):
+    """Joins texts by the environment, which bounds them."""
 
-    intercepted_binops = frozenset({"*", "**"})
+    @override
+    def visit_Concat(self, node: Any, frame: Any) -> None:
+        self.write("environment.joined((")
+        for one in node.nodes:
+            self.visit(one, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """A sandbox in which no product and no sum is larger than a text may be."""
+
+    intercepted_binops = frozenset({"+", "*", "**"})
+    code_generator_class = _Code
+
+    def joined(self, parts: Sequence[object]) -> str:
+        """Return the text of values behind one another."""
+        texts = [str(one) for one in parts]
+        if sum(map(len, texts)) > _MOST_LETTERS:
+            raise ChatError(_TOO_LONG)
+        return "".join(texts)
 
     @override
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -50,6 +75,8 @@ class _Environment(ImmutableSandboxedEnvironment):
             count, repeated = both
             sized = isinstance(count, int) and isinstance(repeated, Sized)
             size = len(repeated) * count if sized else 0
+        elif isinstance(left, Sized) and isinstance(right, Sized):
+            size = len(left) + len(right)
         else:
             size = 0
         if size > _MOST_LETTERS:
@@ -122,6 +149,28 @@ def _json(
     )
 
 
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """End what runs in this thread after some seconds, by the lines of its code.
+
+    Loops without output ask for nothing else that could end them.
+    """
+    end = time.monotonic() + _MOST_SECONDS
+
+    def check(*_step: object) -> Any:  # noqa: ANN401 - as Python declares it
+        if time.monotonic() > end:
+            words = f"the chat template takes more than {_MOST_SECONDS:g} seconds"
+            raise ChatError(words)
+        return check
+
+    before = sys.gettrace()
+    sys.settrace(check)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 def chat_prompt(
     template: str, tokens: Mapping[str, Any], messages: Sequence[Mapping[str, str]]
 ) -> str:
@@ -146,11 +195,12 @@ def chat_prompt(
     letters = 0
     try:
         compiled: Any = environment.from_string(template)
-        for piece in compiled.generate(**{**tokens, **given}, add_generation_prompt=True):
-            pieces.append(piece)
-            letters += len(piece)
-            if letters > _MOST_LETTERS:
-                refuse(_TOO_LONG)
+        with _time_limit():
+            for piece in compiled.generate(**{**tokens, **given}, add_generation_prompt=True):
+                pieces.append(piece)
+                letters += len(piece)
+                if letters > _MOST_LETTERS:
+                    refuse(_TOO_LONG)
     except ChatError:
         raise
     except TemplateError as error:

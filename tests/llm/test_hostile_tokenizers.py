@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import ExecutionError
-from runtime.llm import GenerationConfig, TextRunner
+from runtime.llm import GenerationConfig, TextRunner, chat
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.tokenizers import TokenizerError, load_tokenizer
 from tests.llm.tokenizer_files import json_files, ranks_file
@@ -40,6 +40,10 @@ def test_templates_have_what_those_of_published_models_use(template: str, wanted
     assert chat_prompt(template, {"image_token": "<img>"}, MESSAGES) == wanted
 
 
+_LOOP = "{% for _ in range(99999) %}"
+_GROWS = "{% set n = namespace(x='ab') %}{% for _ in range(60) %}"
+
+
 @pytest.mark.parametrize(
     ("template", "words"),
     [
@@ -53,9 +57,19 @@ def test_templates_have_what_those_of_published_models_use(template: str, wanted
         ("{% for i in range(50) %}{{ 'a' * 999999 }}{% endfor %}", "16,000,000 letters"),
         ("{{ raise_exception('roles must alternate') }}", "^roles must alternate$"),
         ("{% generation %}", "endgeneration"),
+        (f"{_LOOP}{_LOOP}{{% endfor %}}{{% endfor %}}", "takes more than 0.2 seconds"),
+        (f"{_LOOP}{{% set x = range(99999)|map('abs')|list %}}{{% endfor %}}", "0.2 seconds"),
+        (f"{_LOOP}{{{{ range(99999)|sum }}}}{{% endfor %}}", "0.2 seconds"),
+        *[
+            (f"{_GROWS}{{% set n.x = {grown} %}}{{% endfor %}}", "16,000,000 letters")
+            for grown in ("n.x ~ n.x", "n.x + n.x", "n.x * 8")
+        ],
     ],
 )
-def test_a_template_that_fails_is_one_sentence(template: str, words: str) -> None:
+def test_a_template_that_fails_is_one_sentence(
+    template: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "_MOST_SECONDS", 0.2 if "0.2" in words else 60.0)
     with pytest.raises(ChatError, match=words) as found:
         chat_prompt(template, {}, MESSAGES)
     assert len(str(found.value)) < 500
@@ -196,3 +210,8 @@ def test_bytes_of_a_command_line_that_are_no_text_are_named(tmp_path: Path, give
     stop = ("a\udcff",) if given == "stop" else ()
     with pytest.raises(ExecutionError, match=f"{given} is not a text: at letter 1"):
         runner.generate("a\udcff" if given == "prompt" else "a", GenerationConfig(stop=stop))
+
+
+def test_texts_are_joined_as_the_library_joins_them() -> None:
+    template = "{{ 'a' ~ none ~ 1.5 ~ nothing ~ [1] ~ messages[0].role }}{{ [1] + [2] }}{{ 1 + 2 }}"
+    assert chat_prompt(template, {}, MESSAGES) == "aNone1.5[1]system[1, 2]3"
