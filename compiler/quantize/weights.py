@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
+from torch.utils import _pytree
 
 from compiler.quantize.patterns import expand_modules, with_owners, words_by_method
 from compiler.quantize.program import (
@@ -27,6 +28,7 @@ from compiler.quantize.weight_words import (
     unknown_weight_word,
 )
 
+pytree: Any = _pytree
 _ADAPTER = re.compile(r"\.lora_[ab]$")
 _LAYERS = ("Linear", "Embedding")
 
@@ -72,13 +74,23 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
         ModuleNotFoundError: torchao is not installed
         QuantizeError: a word or module is unknown, a group does not divide the size of a layer
             (a GroupError), or shapes cannot be preserved
+
+    Warns: of linear layers in branches and loops, which stay as they are
     """
     given = program.example_inputs
     if given is None:
         raise QuantizeError("the program has no example inputs to export it with again")
     graph: Any = program.module()
     linears, tables = _layers_of(graph)
-    words = layer_words(how, linears)
+    inside = sorted(set(_branch_layers(graph, {})) - set(linears))
+    words = layer_words(how, [*linears, *inside])
+    kept = [path for path in inside if words.pop(path, None)]
+    if kept:
+        layers = "a linear layer" if len(kept) == 1 else f"{len(kept)} linear layers"
+        warnings.warn(
+            f"the weights of {layers} in branches or loops stay floats: {', '.join(kept)}",
+            stacklevel=2,
+        )
     quantize: Any = import_torchao("torchao.quantization").quantize_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
@@ -169,6 +181,42 @@ def _layer_calls(graph: Any) -> list[tuple[Any, nn.Module, bool]]:  # noqa: ANN4
             layer = _linear(matrix, None if spread else held)
         found.append((node, layer, embedding))
     return found
+
+
+def _branch_layers(graph: Any, weights: Mapping[Any, str]) -> Iterator[str]:  # noqa: ANN401
+    """Yield the paths of linear layers in branches and loops, whose weights come from outside.
+
+    Args:
+        graph: a graph module
+        weights: path of a weight by the node that stands for it
+    """
+    named = dict(weights)
+    for node in graph.graph.nodes:
+        if node.op == "get_attr":
+            named[node] = str(node.target)
+        given = pytree.arg_tree_leaves(*node.args)
+        parts = [at for at, one in enumerate(given) if _part(graph, one) is not None]
+        for at in parts:
+            part = _part(graph, given[at])
+            inputs = [one for one in part.graph.nodes if one.op == "placeholder"]
+            behind = given[parts[-1] + 1 :]
+            mine = {
+                own: named[one]
+                for own, one in zip(inputs, behind, strict=False)
+                if isinstance(one, torch.fx.Node) and one in named
+            }
+            for inner in part.graph.nodes:
+                if inner.target is torch.ops.aten.linear.default and inner.args[1] in mine:
+                    yield mine[inner.args[1]].rpartition(".")[0]
+            yield from _branch_layers(part, mine)
+
+
+def _part(graph: Any, value: object) -> Any:  # noqa: ANN401
+    """Return the graph of a branch that a value of a graph stands for, None for other values."""
+    if not isinstance(value, torch.fx.Node) or value.op != "get_attr":
+        return None
+    found = getattr(graph, str(value.target), None)
+    return found if isinstance(found, torch.fx.GraphModule) else None
 
 
 def _attribute(graph: Any, path: str) -> torch.Tensor:  # noqa: ANN401

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Generator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -150,7 +150,7 @@ def _json(
 
 
 @contextmanager
-def _time_limit() -> Iterator[None]:
+def _time_limit() -> Generator[None]:
     """End what runs in this thread after some seconds, by the lines of its code.
 
     Loops without output ask for nothing else that could end them.
