@@ -51,6 +51,10 @@ class WeightModes:
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+class FloatLayersWarning(UserWarning):
+    """Layers stay floats although a word is for them."""
+
+
 class GroupError(QuantizeError):
     """Groups that do not divide the inputs of a layer.
 
@@ -89,6 +93,7 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
         layers = "a linear layer" if len(kept) == 1 else f"{len(kept)} linear layers"
         warnings.warn(
             f"the weights of {layers} in branches or loops stay floats: {', '.join(kept)}",
+            FloatLayersWarning,
             stacklevel=2,
         )
     quantize: Any = import_torchao("torchao.quantization").quantize_

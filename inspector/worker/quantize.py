@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,12 @@ from compiler.quantize.program import (
     quantize_program,
 )
 from compiler.quantize.quiet_imports import import_quietly
-from compiler.quantize.weights import WeightModes, quantize_weights, weight_modes_by_method
+from compiler.quantize.weights import (
+    FloatLayersWarning,
+    WeightModes,
+    quantize_weights,
+    weight_modes_by_method,
+)
 from inspector.recipes.compile_job import OVERRIDES, Quantization
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
@@ -90,9 +96,14 @@ def _quantize_weights(requested: Quantization, source: Exported, notify: Say) ->
     for method, program in source.programs.items():
         with timed_stage(notify, "quantize", method):
             try:
-                programs[method] = quantize_weights(program, by_method[method])
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always", FloatLayersWarning)
+                    programs[method] = quantize_weights(program, by_method[method])
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantized: {error}") from error
+        for one in caught:
+            if issubclass(one.category, FloatLayersWarning):
+                notify("warning", text=f"{method}: {one.message}", file="", line=0)
     return replace(source, programs=programs)
 
 

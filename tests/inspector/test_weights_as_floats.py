@@ -92,3 +92,28 @@ def test_a_table_of_embeddings_is_no_layer(
     found = run("compile", f"{tmp_path / 'net.py'}:rows", *XNNPACK, *words, "-o", out)
     assert found.code == 0, found.err
     assert ("of a linear layer is in the file as floats" in found.out + found.err) is told
+
+
+BRANCHES = """
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.top, self.one = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda y: self.one(y), lambda y: y + 1, (self.top(x),))
+
+
+def branches():
+    return Branches().eval().requires_grad_(False), (torch.randn(2, 32),)
+"""
+
+
+def test_layers_in_branches_are_named_by_a_compile(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET + BRANCHES)
+    source, out = str(tmp_path / "net.py:branches"), ("-o", str(tmp_path / "out"))
+    found = run("compile", source, "--quantize", "int8", *out)
+    assert found.code == 0, found.err
+    words = "forward: the weights of a linear layer in branches or loops stay floats: one"
+    assert words in found.out + found.err
