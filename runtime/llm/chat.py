@@ -41,7 +41,7 @@ class _Generation(Extension):
 
 
 class _Code(CodeGenerator):
-    """Joins texts by the environment, which bounds them."""
+    """Joins strings by the environment, which bounds them."""
 
     @override
     def visit_Concat(self, node: Any, frame: Any) -> None:
