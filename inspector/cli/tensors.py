@@ -7,7 +7,14 @@ from argparse import ArgumentParser, Namespace
 from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.numerics.tensors import logged_tensors, stored_tensors
-from inspector.tables.tensors import logged_json, logged_table, stored_json, stored_table
+from inspector.tables.tensors import (
+    logged_json,
+    logged_table,
+    recorded_json,
+    stored_json,
+    stored_table,
+)
+from inspector.tensors.sources import RECORDED, session_tensors
 from schema.errors import Issue, Severity
 
 
@@ -27,13 +34,19 @@ def run(options: Namespace) -> Answer:
     logged = logged_tensors(session, options.run)
     values = not options.no_values
     stored_rows = [stored_json(one, values) for one in stored]
+    if session.program is None:  # a record or an exported program alone
+        asked = methods(session, options)
+        sources = [one for one in session_tensors(session) if one.origin == RECORDED]
+        stored_rows += [recorded_json(one, values) for one in sources if one.method in asked]
     logged_rows = [logged_json(one, values) for one in logged]
     data = {"stored": stored_rows, "logged": logged_rows}
     issues: list[Issue] = []
-    if not stored and not logged:
+    if not stored_rows and not logged:
         words = "nothing is stored in the program and nothing was logged"
-        if session.program is None:
-            words = needs("tensors", "a program, or an ETDump with its debug buffer")
+        if session.record is not None and session.program is None:
+            words = "no tensor of the record can be read, and nothing was logged"
+        elif session.program is None:
+            words = needs("tensors", "a program or a record, or an ETDump with its debug buffer")
         issues.append(Issue(Severity.INFO, session.name, words))
     tables = (
         ("stored tensors", stored_table(stored_rows)),

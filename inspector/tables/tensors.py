@@ -10,6 +10,8 @@ from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensor
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
+from inspector.tensors.sources import TensorSource
+from inspector.tensors.summary import summary_of
 from inspector.units import Quantity
 
 _STATISTICS = ("min", "mean", "max", "nan", "inf")
@@ -42,6 +44,22 @@ def stored_json(one: StoredTensor, values: bool) -> dict[str, Any]:
     }
 
 
+def recorded_json(one: TensorSource, values: bool) -> dict[str, Any]:
+    """Return the JSON of a weight of a recorded program, as that of a stored tensor."""
+    return {
+        "name": one.name,
+        "method": one.method,
+        "value": None,
+        "role": one.origin,
+        "dtype": one.dtype,
+        "sizes": list(one.sizes),
+        "dim_order": None,
+        "bytes": one.nbytes,
+        "missing": one.missing or None,
+        "statistics": summary_of(one).facts if values and not one.missing else None,
+    }
+
+
 def logged_json(one: LoggedTensor, values: bool) -> dict[str, Any]:
     """Return the JSON of a logged tensor, with statistics of its values if requested."""
     return {
@@ -65,7 +83,7 @@ def _cells(row: Mapping[str, Any], note: str) -> tuple[Any, ...]:
 
 
 def stored_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one row per stored tensor, from ``stored_json``."""
+    """Return one row per stored tensor, from ``stored_json`` and ``recorded_json``."""
     cells = [(row["name"], *_cells(row, row["role"])) for row in rows]
     keys = [Selection(SelectionKind.VALUE, row["method"], value=row["value"]) for row in rows]
     return row_table((RowField("name", mono=True), *_FIELDS), cells, "tensors", keys=keys)

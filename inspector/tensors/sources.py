@@ -34,6 +34,7 @@ from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.payloads.model import Constant
 
+RECORDED = "recorded"  # origin of weights that only a recorded program has
 NIBBLES = ("qcint4", "qbint4")
 _NIBBLE_ZERO = 8.0  # of XNNPACK weights of 4 bits, stored as 0 to 15
 _MISSING = "missing: its bytes are not among these files"
@@ -331,7 +332,7 @@ def _saved(method: str, key: str, one: TensorData) -> TensorSource:
     return TensorSource(
         f"{method}/recorded/{key}",
         key,
-        "recorded",
+        RECORDED,
         method,
         one.dtype,
         one.sizes,

@@ -57,7 +57,8 @@ def decode_exported(buffer: bytes | bytearray | memoryview, *, file: str = "") -
     renamed = replace(archive, _by_name={m.EXPORTED: first, **sides})
     roles = m.Roles(m.EXPORTED, {}, (), ())
     weights = model and StoredWeights(archive, found[0].removesuffix(f"models/{model}.json"), model)
-    return RecordFile(renamed, roles, weights=weights or None, file=file, issues=tuple(issues))
+    record = RecordFile(renamed, roles, weights=weights or None, file=file, issues=tuple(issues))
+    return record.with_tensor_issues()
 
 
 def _saved(program: str, model: str | None) -> tuple[tuple[str, str], ...]:

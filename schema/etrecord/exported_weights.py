@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from schema.dtypes.scalar_type import numel, scalar_type
-from schema.errors import FormatError
+from schema.errors import FormatError, Issue, Notes, Severity
 from schema.etrecord.archive.container import Archive
 from schema.etrecord.graph.dtypes import (
     FIRST_TORCH_MAJOR,
@@ -58,13 +58,39 @@ class StoredWeights:
             found[member] = (*found.get(member, ()), name)
         return found
 
+    def issues(self) -> tuple[Issue, ...]:
+        """Return why weights or constants are missing, one issue a member.
+
+        Members that are packed are not unpacked for it.
+        """
+        notes = Notes("")
+        damaged: set[str] = set()
+        for kind in _KINDS:
+            try:
+                entries = tuple(self._of_kind(kind))
+            except FormatError as error:
+                notes.add(f"{error}; the {kind} it names are missing", Severity.ERROR)
+                continue
+            for name, member, tensor in entries:
+                held = self.archive.get(member)
+                packed = held is not None and held.compressed
+                if tensor.data is None and not packed and member not in damaged:
+                    damaged.add(member)
+                    size = f"{held.size} bytes" if held else "no readable member of this name"
+                    place = f"expected {_end(tensor)} bytes, found {size}"
+                    notes.add(f"in {member}: {place}; {name} is missing", Severity.ERROR)
+        return notes.all()
+
     def _entries(self) -> Iterator[tuple[str, str, TensorData]]:
         for kind in _KINDS:
-            folder = f"{self.root}data/{kind}/"
-            yield from _of_kind(self.archive, folder, f"{folder}{self.model}_{kind}_config.json")
+            yield from self._of_kind(kind)
+
+    def _of_kind(self, kind: str) -> Iterator[tuple[str, str, TensorData]]:
+        folder = f"{self.root}data/{kind}/"
+        return _listed(self.archive, folder, f"{folder}{self.model}_{kind}_config.json")
 
 
-def _of_kind(archive: Archive, folder: str, path: str) -> Iterator[tuple[str, str, TensorData]]:
+def _listed(archive: Archive, folder: str, path: str) -> Iterator[tuple[str, str, TensorData]]:
     if path not in archive:
         return
     content = parse_json(archive.read(path), archive.budget, path)
@@ -106,18 +132,21 @@ def _numbers(values: object) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _with_bytes(archive: Archive, member: str, tensor: TensorData) -> TensorData:
-    width = scalar_type(tensor.scalar_type).item_bytes
-    last = sum(
-        (size - 1) * stride for size, stride in zip(tensor.sizes, tensor.strides, strict=True)
-    )
+def _end(tensor: TensorData) -> int:
+    """Return the bytes of a member that end with the last element of a tensor."""
+    steps = zip(tensor.sizes, tensor.strides, strict=True)
+    last = sum((size - 1) * stride for size, stride in steps)
     count = 0 if 0 in tensor.sizes else last + 1
+    return (tensor.storage_offset + count) * scalar_type(tensor.scalar_type).item_bytes
+
+
+def _with_bytes(archive: Archive, member: str, tensor: TensorData) -> TensorData:
     try:
         data = archive.read(member)
     except FormatError:
         return tensor
-    first = tensor.storage_offset * width
-    end = first + count * width
+    first = tensor.storage_offset * scalar_type(tensor.scalar_type).item_bytes
+    end = _end(tensor)
     return _placed(tensor, member, data[first:end] if end <= len(data) else None)
 
 

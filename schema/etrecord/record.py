@@ -251,6 +251,30 @@ class RecordFile:
             if name.startswith(folder)
         }
 
+    def with_tensor_issues(self) -> RecordFile:
+        """Return the record with an issue for each part of tensors that cannot be read.
+
+        Members that are packed are not unpacked for it.
+        """
+        found: list[Issue] = []
+        for name in (program + side for program in self.program_names for side in m.SIDE_FILES):
+            member = self.archive.get(name)
+            if member is None or member.compressed:
+                continue
+            try:
+                issues = [
+                    (one.severity, f"in {one.where}: {one.message}")
+                    for one in self.saved(name).issues
+                ]
+            except FormatError as error:
+                words = str(error).removeprefix(f"{self.file}: ")
+                issues = [(Severity.ERROR, f"{words}; the tensors in it are missing")]
+            for severity, words in issues:  # a file of another kind has its own name for the member
+                found.append(Issue(severity, self.file, words.replace(name, member.name)))
+        if self.weights is not None:
+            found += [replace(one, where=self.file) for one in self.weights.issues()]
+        return replace(self, issues=(*self.issues, *found)) if found else self
+
     # ---- everything together
     def check(self) -> tuple[Issue, ...]:
         """Decode every part and return all issues, those found on opening first."""

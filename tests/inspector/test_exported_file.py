@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +202,93 @@ def test_weights_in_one_member_as_earlier_releases_saved_them_have_their_values(
     chosen = node_selection(node, "forward", "exported_program")
     names = {one.name for one in selected_tensors(session, "forward", chosen)}
     assert "mix.weight" in names or "tied.weight" in names
+
+
+def _changed(path: Path, change: Callable[[str, bytes], bytes | None]) -> bytes:
+    """Return an archive with the content of its members changed, None for a member left out."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(data, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return data.getvalue()
+
+
+def _in_one_member(path: Path, kinds: Mapping[str, object]) -> bytes:
+    """Return a file of release 2.8: all weights in one member, all constants in another."""
+    data = io.BytesIO(_changed(path, lambda name, old: None if "/data/" in name else old))
+    with zipfile.ZipFile(data, "a") as archive:
+        for kind, tensors in kinds.items():
+            member = io.BytesIO()
+            torch.save(tensors, member)
+            archive.writestr(f"net/data/{kind}/model.pt", member.getvalue())
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["weights", "constants"])
+@pytest.mark.parametrize("cut", [0.0, 0.3, 0.9])
+def test_a_damaged_member_of_all_tensors_is_an_issue_that_names_file_member_and_cause(
+    saved: tuple[Path, list[str]],
+    cut: float,
+    kind: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = {"weights": {"first.bias": torch.ones(4)}, "constants": {"lifted": torch.ones(2)}}
+    path = tmp_path / "net.pt2"
+    path.write_bytes(_in_one_member(saved[0], kinds))
+    assert not load_session([path]).all_issues()
+    member = f"net/data/{kind}/model.pt"
+    damaged = _changed(
+        path, lambda name, old: b"PK" + old[2 : 2 + int(len(old) * cut)] if name == member else old
+    )
+    path.write_bytes(damaged)
+    (issue,) = load_session([path]).all_issues()
+    assert issue.where == str(path)
+    assert member in issue.message
+    assert "expected" in issue.message or "not loaded" in issue.message
+    assert main(["tensors", str(path)]) == 0
+    out = "".join(capsys.readouterr())
+    assert member in out
+    assert ("lifted" in out) is (kind == "weights")
+    assert ("first.bias" in out) is (kind == "constants")
+
+
+@pytest.mark.parametrize("damage", ["gone", "short", "configuration"])
+def test_a_damaged_member_of_one_weight_is_an_issue_that_names_both(
+    saved: tuple[Path, list[str]], damage: str, tmp_path: Path
+) -> None:
+    folder = "net/data/weights/"
+    listed = f"{folder}model_weights_config.json"
+    with zipfile.ZipFile(saved[0]) as archive:
+        config = json.loads(archive.read(listed))["config"]
+    member = listed if damage == "configuration" else folder + config["rest.0.bias"]["path_name"]
+    left = {"gone": None, "short": b"123", "configuration": b"{"}[damage]
+    path = tmp_path / "net.pt2"
+    path.write_bytes(_changed(saved[0], lambda name, old: left if name == member else old))
+    (issue,) = load_session([path]).all_issues()
+    assert issue.where == str(path)
+    assert member in issue.message
+    assert "missing" in issue.message
+    if damage != "configuration":
+        assert "expected 32 bytes" in issue.message
+        assert "rest.0.bias" in issue.message
+
+
+def test_command_line_lists_the_weights_of_a_file_without_a_program(
+    saved: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tensors", str(saved[0]), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["data"]["stored"]
+    expected = torch.export.load(saved[0]).state_dict
+    assert {row["name"] for row in rows} == set(expected)
+    for row in rows:
+        assert row["role"] == "recorded"
+        assert row["statistics"]["mean"] == pytest.approx(expected[row["name"]].mean().item())
+    assert main(["tensors", str(saved[0]), "--no-values", "--format", "json"]) == 0
+    plain = json.loads(capsys.readouterr().out)["data"]["stored"]
+    assert [row["statistics"] for row in plain] == [None] * len(expected)
 
 
 def test_older_name_of_the_program_is_known(saved: tuple[Path, list[str]]) -> None:
