@@ -47,8 +47,8 @@ class JobLine(QObject):
             self._report(text)
 
 
-def follow_recompiling(recompiling: Recompiling, busy: Busy) -> None:
-    """Show the progress of a recompile; Cancel ends it."""
+def follow_recompiling(recompiling: Recompiling, busy: Busy, started: Callable[[], None]) -> None:
+    """Show the progress of a recompile, of whose beginning something is told; Cancel ends it."""
 
     def follow() -> None:
         one, found = recompiling.current, recompiling.progress
@@ -59,6 +59,7 @@ def follow_recompiling(recompiling: Recompiling, busy: Busy) -> None:
         name = PurePath(source.path).name + (f":{source.function}" if source.function else "")
         if not busy.running:
             busy.start(f"Recompiling {name}")
+            started()
         if found is not None:
             verb = "Running" if one.phase is Phase.RUN else "Recompiling"
             word = "Cancelling" if found.cancelling else verb

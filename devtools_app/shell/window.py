@@ -227,7 +227,8 @@ class MainWindow(QMainWindow):
         opener.ended.connect(busy.stop)
         opener.ended.connect(lambda: self._job_line.opening(""))
         busy.cancelled.connect(opener.cancel)
-        follow_recompiling(self.jobs.recompiling, self.status.recompile)
+        status = self.status  # its sentence may say to press Ctrl+R, which now was pressed
+        follow_recompiling(self.jobs.recompiling, status.recompile, status.clear_message)
         self.jobs.history.changed.connect(self._show_running)
 
     def _restore(self) -> None:

@@ -84,7 +84,7 @@ class GraphLabels:
             self._paint_map(painter, size, camera)
             return
         painter.setOpacity(1.0 if lit is None else _FAINT)
-        for item in self._seen(self._opened, size, camera).tolist() if camera.sx >= REGIONS else ():
+        for item in self._seen(self._opened, size, camera).tolist():
             self._paint_region(painter, item, camera)
         painter.setOpacity(1.0)
         if camera.sx < TITLES and not few:
@@ -180,7 +180,8 @@ class GraphLabels:
         room = width - 2 * _INSET * scale
         short, taken = self._texts.fitted(c, title, room, pixels, bold=bold)
         detail, wide = self._texts.fitted_detail(c, info.detail, room - taken - 16, small)
-        baseline = y + 17.5 * scale
+        # of the smallest letters, which do not shrink with the region, the tops stay inside
+        baseline = y + max(17.5 * scale, self._texts.font(c, pixels, bold=bold)[1].ascent())
         ink = Ink(pixels, title_colour(c, info.owner, fill), bold)
         texts = [(short, x + _INSET * scale, taken, ink)]
         if detail:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.cluster_tree import collapse, expand_all
@@ -439,3 +440,24 @@ def test_delegate_without_room_for_all_of_its_facts_shows_its_time(qtbot: QtBot,
     else:
         assert shown[0] == detail
         assert set(shown) <= {detail, ""}
+
+
+@pytest.mark.parametrize("scale", [0.26, 0.3, 0.35, 0.5])
+@pytest.mark.parametrize("large", [1.0, 1.5])
+def test_delegates_of_a_whole_graph_in_a_small_room_keep_their_captions(
+    canvas: GraphCanvas, scale: float, large: float, tmp_path: Path
+) -> None:
+    """As long as the boxes inside have titles; the letters stay inside the region."""
+    canvas.set_colours(colours(text=round(BASE_SIZE * large)))
+    canvas.set_camera(Camera(-20.0, -20.0, scale, scale))
+    canvas.render_to_svg(tmp_path / "graph.svg")
+    assert any(line.startswith("XNN") for line in texts(tmp_path / "graph.svg"))
+    placed = canvas.placed
+    assert placed is not None
+    top = canvas.camera.to_screen(*placed.boxes[int(placed.clusters[0]), :2].tolist())[1]
+    found = [
+        node
+        for node in ET.parse(tmp_path / "graph.svg").iter()
+        if node.tag.endswith("text") and "".join(node.itertext()).startswith("XNN")
+    ]
+    assert float(found[0].attrib["y"]) >= top + 6

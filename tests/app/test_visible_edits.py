@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar
 
+from devtools_app.jobs.recompile import Phase
+from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import EditRecipe, UndoRecipe
 from devtools_app.viewmodels.edit_targets import edit_targets, offers
@@ -150,3 +153,22 @@ def test_edit_is_marked_on_nodes_rows_button_and_tab_until_it_is_undone(window, 
     assert graph.canvas.edited_items == ()
     assert marked() == []
     qtbot.waitUntil(lambda: "Recipe (1)" not in tab_texts(window), timeout=PATIENCE)
+
+
+@pytest.mark.gui
+def test_sentence_that_asks_for_a_recompile_ends_when_one_begins(
+    window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.show_status("one edit: press Ctrl+R to recompile")
+    recompiling = window.jobs.recompiling
+    recompiling.changed.emit()
+    assert window.status.message  # none runs
+    monkeypatch.setattr(Recompiling, "busy", True)
+    monkeypatch.setattr(Recompiling, "current", SimpleNamespace(job=JOB, phase=Phase.COMPILE))
+    recompiling.changed.emit()
+    assert window.status.message == ""
+    window.show_status("Copied the recipe")
+    recompiling.changed.emit()
+    assert window.status.message == "Copied the recipe"  # said while it runs
+    monkeypatch.undo()
+    recompiling.changed.emit()
