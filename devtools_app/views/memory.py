@@ -71,6 +71,7 @@ _SCOPES = [
 ]
 # heights with text of the usual size from which one strip, or both, have room below the plan
 _CURVE, _TIMES = 250, 310
+_DRAWING = 54  # percent of the room: in a small window the names of values are whole beside it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +130,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.other.setAccessibleName("Memory plan beside")
         self.other.hide()
         self._drawing = _Drawing(self.theme, plans, (self.curve, self.times), self.calls)
-        self.splitter = Beside(with_legend(self._drawing, self.legend), self.table)
+        self.splitter = Beside(with_legend(self._drawing, self.legend), self.table, _DRAWING)
         self.set_content(self.splitter)
 
     def _connect(self) -> None:
