@@ -48,7 +48,7 @@ class JobLine(QObject):
 
 
 def follow_recompiling(recompiling: Recompiling, busy: Busy, started: Callable[[], None]) -> None:
-    """Show the progress of a recompile, of whose beginning something is told; Cancel ends it."""
+    """Show the progress of a recompile and call `started` when one begins; Cancel ends it."""
 
     def follow() -> None:
         one, found = recompiling.current, recompiling.progress
