@@ -20,13 +20,21 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
-from inspector.numerics.payload_values import CLAMP, PayloadValues, is_moving, logged_sizes
+from inspector.numerics.payload_values import (
+    CLAMP,
+    DEQUANTIZE,
+    PayloadValues,
+    is_moving,
+    logged_sizes,
+)
 from inspector.numerics.requantized import Requantized
 from inspector.numerics.same_steps import tells_apart
 from inspector.numerics.shared_handles import DelegateEvent
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
 _OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
+_PACKED = "aten._weight_int8pack_mm.default"  # has no bias: that is added by the next step
+_OF_LINEAR = frozenset(map(operation, ("addmm", "linear", "mm")))
 _TABLE = "TABLE"  # of an operator of one operand
 _REDUCED = {
     "REDUCE_MAX": "amax",
@@ -102,6 +110,7 @@ class _PayloadWalk:
     def walk(self) -> None:
         """Go on while that finds more."""
         self._by_constants()
+        self._by_weights()
         before = -1
         while before < len(self._values):
             before = len(self._values)
@@ -203,6 +212,40 @@ class _PayloadWalk:
             pairs = [(e, n) for e, n in product(readers, asked) if becomes(n.operator, e.kind)]
             if len(pairs) == 1 and (not isinstance(key, str) or tells_apart(key)):
                 self._match(*pairs[0])
+
+    def _by_weights(self) -> None:
+        """Learn what linear layers of integer weights read and write, by weights of one alone."""
+        events: dict[str, list[DelegateEvent]] = {}
+        for event in self._events:
+            for own in {one for _, one in event.constants} if event.kind == _PACKED else ():
+                events.setdefault(own, []).append(event)
+        nodes: dict[str, list[tuple[FlatNode, Value]]] = {}
+        for node in self._values.asked if events else ():
+            for before, value in zip(node.reads, node.reads[1:], strict=False):
+                own = self._weight(value) if operation(node.operator) in _OF_LINEAR else ""
+                if own:
+                    nodes.setdefault(own, []).append((node, before))
+        for own, steps in events.items():
+            if len(steps) == len(nodes.get(own, ())) == 1 and tells_apart(own):
+                [(node, operand)], event = nodes[own], steps[0]
+                last = self._with_bias(event) if len(node.reads) > 2 else event
+                self.learn(event.reads[0], operand)
+                if last is not None:
+                    self.learn(last.writes[0], node.writes[0])
+
+    def _weight(self, value: Value) -> str:
+        """Return the content of the integers that a weight is dequantized from, empty without."""
+        maker = self._graph.producers.get(self._values.source(value))
+        if maker is None or DEQUANTIZE not in maker[0].operator or not maker[0].reads:
+            return ""
+        return self._content(maker[0].reads[0])
+
+    def _with_bias(self, event: DelegateEvent) -> DelegateEvent | None:
+        """Return the step that adds a constant, if it alone reads what another one writes."""
+        readers = self._readers(event)
+        if len(readers) != 1 or operation(readers[0].kind) != "add" or len(readers[0].reads) != 2:
+            return None
+        return readers[0] if self._values.data(readers[0]) == [event.writes[0]] else None
 
     def _forward(self) -> None:
         """Match operators and nodes that alone compute something of known values."""
