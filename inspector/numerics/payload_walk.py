@@ -28,7 +28,7 @@ from inspector.numerics.payload_values import (
     logged_sizes,
 )
 from inspector.numerics.requantized import Requantized
-from inspector.numerics.same_steps import tells_apart
+from inspector.numerics.same_steps import is_distinctive
 from inspector.numerics.shared_handles import DelegateEvent
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
@@ -210,7 +210,7 @@ class _PayloadWalk:
         for key, readers in events.items():
             asked = nodes.get(key, ())
             pairs = [(e, n) for e, n in product(readers, asked) if becomes(n.operator, e.kind)]
-            if len(pairs) == 1 and (not isinstance(key, str) or tells_apart(key)):
+            if len(pairs) == 1 and (not isinstance(key, str) or is_distinctive(key)):
                 self._match(*pairs[0])
 
     def _by_weights(self) -> None:
@@ -226,7 +226,7 @@ class _PayloadWalk:
                 if own:
                     nodes.setdefault(own, []).append((node, before))
         for own, steps in events.items():
-            if len(steps) == len(nodes.get(own, ())) == 1 and tells_apart(own):
+            if len(steps) == len(nodes.get(own, ())) == 1 and is_distinctive(own):
                 [(node, operand)], event = nodes[own], steps[0]
                 last = self._with_bias(event) if len(node.reads) > 2 else event
                 self.learn(event.reads[0], operand)

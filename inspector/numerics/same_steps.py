@@ -37,7 +37,7 @@ def content(code: int, data: memoryview | bytes | None) -> str:
     return f"{_ALIKE if alike else ''}{code}:{digest}"
 
 
-def tells_apart(own: str) -> bool:
+def is_distinctive(own: str) -> bool:
     """Return whether a content is hardly that of two constants by chance: zeros, or one number."""
     return not own.startswith(_ALIKE)
 

@@ -15,9 +15,9 @@ from inspector.numerics.report import INSIDE
 from inspector.numerics.same_steps import (
     content,
     filled_contents,
+    is_distinctive,
     same_names,
     same_values,
-    tells_apart,
 )
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.etdump import DebugTensor
@@ -173,8 +173,10 @@ def test_steps_that_compute_alike_are_one_value() -> None:
 def test_content_of_constants_is_type_and_bytes() -> None:
     data = bytes(range(8))
     assert content(_CHAR, data) == content(_CHAR, memoryview(data)) != content(_INT, data)
-    assert tells_apart(content(_CHAR, data))
-    assert not any(tells_apart(content(_FLOAT, np.full(3, one, "<f4").tobytes())) for one in (0, 2))
+    assert is_distinctive(content(_CHAR, data))
+    assert not any(
+        is_distinctive(content(_FLOAT, np.full(3, one, "<f4").tobytes())) for one in (0, 2)
+    )
     assert [content(_CHAR, one) for one in (None, b"", bytes(1 << 17))] == ["", "", ""]
 
 
