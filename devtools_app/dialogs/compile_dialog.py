@@ -186,13 +186,16 @@ class CompileDialog(QDialog):
     def _changed(self) -> None:
         form = self.form()
         self._names.ask(self._job, self.fields.touched)
-        self._runs.show_files(form.runs())
         problems = form.problems()
+        path = form.request().source.path
+        missing = path if "source.path" in problems else ""
+        self._runs.show_files(tuple(one for one in form.runs() if one != missing))
         if self._configuration:
             problems.setdefault(_place_of(form.job.source), self._configuration)
         self.fields.show_problems(problems)
         self._ok.setEnabled(not problems)
-        folder = problems.get(FOLDER, "") if self._job.source.path else ""
+        # one is proposed beside the source, once that is there
+        folder = problems.get(FOLDER, "") if path != missing else ""
         waits = next(iter(problems.values()), "")
         self._ok.setToolTip(waits)
         self.show_problem(folder if self._begun else "")

@@ -26,10 +26,12 @@ class Tour(QObject):
         store: Store,
         controller: SessionController,
         bring_up: Callable[[str], object],
+        bring_up_panel: Callable[[str], object],
     ) -> None:
         super().__init__(page)
         self._page, self._theme = page, theme
-        self._store, self._controller, self._bring_up = store, controller, bring_up
+        self._store, self._controller = store, controller
+        self._bring_up, self._bring_up_panel = bring_up, bring_up_panel
         self._card: TourCard | None = None
         self._at = -1
         self._waits = False  # for the sample to be open
@@ -98,5 +100,7 @@ class Tour(QObject):
             found = slowest_outside(state.session, state.method)
             self._store.put(transitions.select(state, found))
         self._bring_up(step.view)
+        if step.panel:
+            self._bring_up_panel(step.panel)
         self._card.show_step(step.title, step.text, number + 1, len(STEPS))
         self._card.forward.setFocus(Qt.FocusReason.OtherFocusReason)

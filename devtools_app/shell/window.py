@@ -170,7 +170,8 @@ class MainWindow(QMainWindow):
         self.strip.float_over(self._pages)  # the line over the panels below stays in sight
         self.setCentralWidget(middle)
         self.areas = FocusAreas(self._areas)
-        self.tour = Tour(self._pages, self.theme, self.store, self.controller, self._bring_up)
+        fronts = self._bring_up, lambda name: self.docks.by_name[name].bring_up()
+        self.tour = Tour(self._pages, self.theme, self.store, self.controller, *fronts)
 
     def _build_panels(self, views: tuple[ViewSpec, ...]) -> None:
         around = [view for view in views if view.area is not Area.CENTRE]

@@ -19,12 +19,14 @@ class TourStep:
         text: what is seen there and what it is for
         view: brought to the front
         selects: whether the slowest node outside of delegates is selected
+        panel: brought to the front of those in its place
     """
 
     title: str
     text: str
     view: str
     selects: bool = False
+    panel: str = ""
 
 
 STEPS = (
@@ -42,6 +44,7 @@ STEPS = (
         " selection is shown in all views.",
         "graph",
         selects=True,
+        panel="node",
     ),
     TourStep(
         "Change the program",

@@ -278,6 +278,7 @@ def test_nothing_is_red_before_input_and_then_at_its_field(dialog, qtbot, tmp_pa
     assert shown.form().job.partitioners == form_from({}).job.partitioners == ("xnnpack",)
     qtbot.mouseClick(by_name(shown, QPushButton, "Choose: File"), Qt.MouseButton.LeftButton)
     assert problems(shown) == [f"{tmp_path / 'gone.py'}: file not found."]
+    assert (shown.problem, shown.runs) == ("", "")  # neither a folder nor a warning is due yet
     own = tmp_path / "own.py"
     own.write_text("class Mine(:\n")
     shown.fields._files._paths.files = (str(own),)

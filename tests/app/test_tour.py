@@ -47,6 +47,16 @@ def test_tour_opens_the_sample_and_goes_through_its_views(make_window, qtbot) ->
     assert not card.isVisible()
 
 
+def test_panel_that_a_step_speaks_of_is_in_front(make_window, qtbot) -> None:
+    window = begun(make_window, qtbot)
+    guide, node = (window.docks.by_name[name] for name in ("guide", "node"))
+    guide.bring_up()
+    QTest.keyClick(window.tour.card.forward, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: node.in_front and node.host.view is not None)
+    assert not guide.in_front
+    assert window.tour.card.forward.hasFocus()
+
+
 def test_tour_is_left_by_escape_at_any_step(make_window, qtbot) -> None:
     window = begun(make_window, qtbot)
     QTest.keyClick(window.tour.card.forward, Qt.Key.Key_Return)

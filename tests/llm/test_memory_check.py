@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from compiler.llm import memory_check, model
 from compiler.llm.config import LlmConfigError, config_of
@@ -39,8 +40,11 @@ def _given(family: str, **more: Any) -> Any:
 def nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test fail where weights are made."""
 
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("weights were made")
+    make = model._module
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        assert torch.empty(0).is_meta, "weights were made"
+        return make(*given, **named)
 
     monkeypatch.setattr(model, "_module", refuse)
 
