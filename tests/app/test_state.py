@@ -60,7 +60,7 @@ def test_select_remembers_and_back_and_forward_return():
 def test_a_session_that_a_job_opened_behind_another_is_new_until_it_is_shown():
     first = opened("one")
     assert not first.unseen
-    assert not add_session(State(), session(), (), behind=True).unseen  # shown: there is no other
+    assert not add_session(State(), session(), (), behind=True).unseen  # the only one is shown
     state = add_session(first, session("two"), (), behind=True)
     assert (state.current, state.unseen) == ("A", {"B"})
     assert replace_session(state, "B", session("three")).unseen == {"B"}
