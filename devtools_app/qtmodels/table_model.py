@@ -13,9 +13,10 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
+from PySide6.QtGui import QBrush
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
+from devtools_app.qtmodels.cells import DrawnCell, Looks, cell, drawn_cell, heading, sort_mark
 from devtools_app.qtmodels.roles import ANSWERED, BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
@@ -33,6 +34,7 @@ class TableModel(QAbstractTableModel):
     Attributes:
         table: the table
         order: table row of each shown row
+        looks: fonts and colours, None before they are set
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -42,7 +44,7 @@ class TableModel(QAbstractTableModel):
         self._rows = RowOrder(self.table)
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
-        self._looks: Looks | None = None
+        self.looks: Looks | None = None
         self._highlighted: NDArray[np.bool_] | None = None
         self._marks = RowMarks()
         self._find: Callable[[Hashable], int] | None = None
@@ -80,7 +82,7 @@ class TableModel(QAbstractTableModel):
 
     def set_looks(self, looks: Looks) -> None:
         """Use other fonts and brushes."""
-        self._looks = looks
+        self.looks = looks
         self._repaint()
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
@@ -163,11 +165,21 @@ class TableModel(QAbstractTableModel):
             return None
         row = int(self.order[index.row()])
         if role == BACKGROUND:
-            highlighted = self._highlighted is not None and bool(self._highlighted[row])
-            return self._looks.highlighted if highlighted and self._looks is not None else None
-        plain = cell(self.table, row, index.column(), role, self._looks)
+            looks = self.looks if self._is_lit(row) else None
+            return None if looks is None else QBrush(looks.highlighted)
+        plain = cell(self.table, row, index.column(), role, self.looks)
         marks = self._marks
         return marks.on(row, index.column(), role, plain) if marks.words else plain
+
+    def drawn(self, index: Index) -> DrawnCell:
+        """Return what a cell shows; the looks are set before."""
+        assert self.looks is not None
+        row = int(self.order[index.row()])
+        at, lit = (row, index.column()), self._is_lit(row)
+        return drawn_cell(self.table, *at, self.looks, self._marks, is_highlighted=lit)
+
+    def _is_lit(self, row: int) -> bool:
+        return self._highlighted is not None and bool(self._highlighted[row])
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:

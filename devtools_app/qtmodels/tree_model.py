@@ -14,9 +14,10 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
+from PySide6.QtGui import QBrush
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
+from devtools_app.qtmodels.cells import DrawnCell, Looks, cell, drawn_cell, heading, sort_mark
 from devtools_app.qtmodels.roles import ANSWERED, BACKGROUND, DISPLAY
 from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
@@ -45,6 +46,7 @@ class TreeModel(QAbstractItemModel):
 
     Attributes:
         tree: the tree
+        looks: fonts and colours, None before they are set
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -55,7 +57,7 @@ class TreeModel(QAbstractItemModel):
         self._counted = leaves(self.tree) & self.tree.rows.counted()
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
-        self._looks: Looks | None = None
+        self.looks: Looks | None = None
         self._highlighted: NDArray[np.bool_] | None = None
         self._marks = RowMarks()
         self._find: Callable[[Hashable], int] | None = None
@@ -107,7 +109,7 @@ class TreeModel(QAbstractItemModel):
 
     def set_looks(self, looks: Looks) -> None:
         """Use other fonts and brushes."""
-        self._looks = looks
+        self.looks = looks
         self._repaint()
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
@@ -236,11 +238,21 @@ class TreeModel(QAbstractItemModel):
             return None
         node = index.internalId()
         if role == BACKGROUND:
-            highlighted = self._highlighted is not None and bool(self._highlighted[node])
-            return self._looks.highlighted if highlighted and self._looks is not None else None
-        plain = cell(self.tree.rows, node, index.column(), role, self._looks)
+            looks = self.looks if self._is_lit(node) else None
+            return None if looks is None else QBrush(looks.highlighted)
+        plain = cell(self.tree.rows, node, index.column(), role, self.looks)
         marks = self._marks
         return marks.on(node, index.column(), role, plain) if marks.words else plain
+
+    def drawn(self, index: Index) -> DrawnCell:
+        """Return what a cell shows; the looks are set before."""
+        assert self.looks is not None
+        row = index.internalId()
+        at, lit = (row, index.column()), self._is_lit(row)
+        return drawn_cell(self.tree.rows, *at, self.looks, self._marks, is_highlighted=lit)
+
+    def _is_lit(self, row: int) -> bool:
+        return self._highlighted is not None and bool(self._highlighted[row])
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = DISPLAY) -> object:

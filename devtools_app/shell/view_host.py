@@ -87,14 +87,11 @@ class ViewHost(QWidget):
             return
         if state is self._shown or state is self._failed_for:
             return
-        if self.spec.module and not self._context.imports.ready(self.spec.module):
-            self._show_need(_IMPORTING, opens=False)
-            self._stack.setCurrentWidget(self._empty)
-            return
         need = self._need(state)
         if need is not None:
-            self._shown = state
-            self._show_need(need, opens=state.session is not None)
+            is_final = need is not _IMPORTING
+            self._shown = state if is_final else None
+            self._show_need(need, opens=is_final and state.session is not None)
             self._stack.setCurrentWidget(self._empty)
             return
         try:
@@ -115,7 +112,8 @@ class ViewHost(QWidget):
 
     def _make(self) -> None:
         """Make the view; it is filled, and seen first, after the events that come of that."""
-        if self._postponed and self._view is None and self.isVisible() and self._can_be_made():
+        is_wanted = self._postponed and self._view is None and self.isVisible()
+        if is_wanted and self._need(self._context.store.state) is None:
             try:
                 self._create_view()
             except Exception as error:  # noqa: BLE001 - as in `refresh`
@@ -125,10 +123,6 @@ class ViewHost(QWidget):
             gui_thread().post(self, self.resume)
             return
         self.resume()
-
-    def _can_be_made(self) -> bool:
-        imported = not self.spec.module or self._context.imports.ready(self.spec.module)
-        return imported and self._need(self._context.store.state) is None
 
     def resume(self) -> None:
         """Show the state now, if that was postponed."""
@@ -183,6 +177,9 @@ class ViewHost(QWidget):
             self._view.shut_down()
 
     def _need(self, state: State) -> Need | None:
+        """Return what is shown instead of the view, None if the view can be shown."""
+        if self.spec.module and not self._context.imports.ready(self.spec.module):
+            return _IMPORTING
         session = state.session
         if session is None:
             return None if self.spec.without_session else _NO_SESSION

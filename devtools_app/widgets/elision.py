@@ -5,20 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QToolTip,
-    QWidget,
-)
-from typing_extensions import override
-
-from devtools_app.appearance.theme import Theme
-from devtools_app.qtmodels.roles import TOOLTIP
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics, QFontMetricsF
 
 _DOTS = "…"
 _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py"
@@ -219,77 +207,3 @@ def _number_before(parts: Sequence[str], first: int) -> str:
         return ""
     between = "." if number == first - 1 else f".{_DOTS}"
     return f"{_DOTS}{parts[number]}{between}"
-
-
-class CellDelegate(QStyledItemDelegate):
-    """Draws cells; the full text of one that is cut off is shown on hover."""
-
-    def draw_ground(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> str:
-        """Draw a cell without its text; return the text."""
-        self.initStyleOption(option, index)
-        text, option.text = option.text, ""
-        style = option.widget.style()
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
-        return text
-
-    @override
-    def helpEvent(
-        self,
-        event: QHelpEvent,
-        view: QAbstractItemView,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> bool:
-        if event.type() == QEvent.Type.ToolTip and not index.data(TOOLTIP):
-            text = self.left_out(option, index)
-            QToolTip.showText(event.globalPos(), text, view)
-            return bool(text)
-        return super().helpEvent(event, view, option, index)
-
-    def left_out(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> str:
-        """Return the text of a cell that does not fit into its rectangle, else nothing."""
-        found = QStyleOptionViewItem(option)
-        self.initStyleOption(found, index)
-        room = _room(found)
-        return found.text if found.fontMetrics.horizontalAdvance(found.text) > room else ""
-
-
-class ThemedDelegate(CellDelegate):
-    """Draws cells in the fonts and colours of a theme."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-
-class NameDelegate(CellDelegate):
-    """Draws names that differ at their ends."""
-
-    @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        found = QStyleOptionViewItem(option)
-        self.initStyleOption(found, index)
-        room = _room(found) - 1  # advances are rounded: else Qt would cut it once more
-        found.text = elided(found.text, found.fontMetrics, room)
-        style = found.widget.style()
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, found, painter, found.widget)
-
-
-def _room(option: QStyleOptionViewItem) -> int:
-    """Return the width that the style has for the text of a cell, by its own margins."""
-    style = option.widget.style()
-    box = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, option.widget)
-    metric = QStyle.PixelMetric.PM_FocusFrameHMargin
-    return box.width() - 2 * (style.pixelMetric(metric, option, option.widget) + 1)

@@ -26,9 +26,9 @@ from devtools_app.qtmodels.row_marks import RowMarks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
+from devtools_app.widgets.cell_delegate import CellDelegate, NameDelegate
 from devtools_app.widgets.column_fit import ColumnFit
 from devtools_app.widgets.elided_label import ElidedLabel
-from devtools_app.widgets.elision import CellDelegate, NameDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.exports import Exports, text_format
 from devtools_app.widgets.fields import ToolButton
@@ -77,10 +77,10 @@ class ItemPanel(QWidget):
         self._view = view
         self._any_model = model
         self._delegates: dict[ColumnKind, CellDelegate] = {
-            ColumnKind.SHARE: ShareDelegate(theme, self),
-            ColumnKind.BADGE: BadgeDelegate(theme, self),
-            ColumnKind.NUMBER: CellDelegate(self),
-            ColumnKind.TEXT: NameDelegate(self),
+            ColumnKind.SHARE: ShareDelegate(theme, model, self),
+            ColumnKind.BADGE: BadgeDelegate(theme, model, self),
+            ColumnKind.NUMBER: CellDelegate(model, self),
+            ColumnKind.TEXT: NameDelegate(model, self),
         }
         self._filter = FilterBox(f"Filter {name}")
         self._count = ElidedLabel()

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import SHARE
-from devtools_app.widgets.elision import ThemedDelegate
+from devtools_app.widgets.cell_delegate import ThemedDelegate
 
 _PAD = 8
 _BAR_HEIGHT = 10

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import FontSize, Theme
+from devtools_app.widgets.cell_delegate import CellDelegate
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
-from devtools_app.widgets.elision import CellDelegate, elided
+from devtools_app.widgets.elision import elided
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
 from inspector.tables.numeric_gap import TensorLook, look_table

@@ -18,7 +18,7 @@ from devtools_app.shell.job_line import JobLine
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.state.run_form import RunForm, Runnable
 from devtools_app.widgets.card_page import CardPage
-from devtools_app.widgets.elision import NameDelegate
+from devtools_app.widgets.cell_delegate import NameDelegate
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.text_label import breakable
