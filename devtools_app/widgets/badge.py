@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QSizePolicy,
-    QStyleOptionViewItem,
     QWidget,
 )
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
-from devtools_app.qtmodels.roles import TONE
-from devtools_app.widgets.cell_delegate import DrawsCells, ThemedDelegate
 from devtools_app.widgets.sign import SIGNED, draw_sign
 
-_PAD = 5
+BADGE_PAD = 5
 _SIGN = 7
-_MOST_IMAGES = 200  # of words in cells: 10 KiB each
 
 
 def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: str) -> None:
@@ -31,7 +27,7 @@ def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: s
     inside = box.adjusted(sign_width(tone), 0, 0, 0)
     if tone in SIGNED:
         top = box.y() + (box.height() - _SIGN) / 2
-        draw_sign(painter, theme, tone, QRectF(box.x() + _PAD, top, _SIGN, _SIGN))
+        draw_sign(painter, theme, tone, QRectF(box.x() + BADGE_PAD, top, _SIGN, _SIGN))
     painter.setPen(QColor(ink))
     painter.setFont(theme.sans(FontSize.SMALL))
     painter.drawText(inside, int(Qt.AlignmentFlag.AlignCenter), text)
@@ -46,7 +42,7 @@ def sign_width(tone: str) -> int:
 def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
     """Draw the name of a key at the right end of a button."""
     metrics = QFontMetrics(theme.sans(FontSize.SMALL))
-    width, height = metrics.horizontalAdvance(key) + 2 * _PAD, metrics.height() + 2
+    width, height = metrics.horizontalAdvance(key) + 2 * BADGE_PAD, metrics.height() + 2
     left, top = box.right() - width - 7, box.y() + (box.height() - height) / 2
     paint_badge(painter, QRectF(left, top, width, height), key, theme, "")
 
@@ -54,7 +50,7 @@ def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
 def key_width(key: str, theme: Theme) -> int:
     """Return the width of the name of a key at the end of a button."""
     metrics = QFontMetrics(theme.sans(FontSize.SMALL))
-    return metrics.horizontalAdvance(key) + 2 * _PAD + 14
+    return metrics.horizontalAdvance(key) + 2 * BADGE_PAD + 14
 
 
 class Badge(QWidget):
@@ -86,61 +82,19 @@ class Badge(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        metrics = _metrics(self, self._theme)
-        width = metrics.horizontalAdvance(self._text) + 2 * _PAD + sign_width(self._tone)
+        metrics = badge_metrics(self, self._theme)
+        width = metrics.horizontalAdvance(self._text) + 2 * BADGE_PAD + sign_width(self._tone)
         return QSize(width, metrics.height() + 2)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            room = self.width() - 2 * _PAD - sign_width(self._tone)
+            room = self.width() - 2 * BADGE_PAD - sign_width(self._tone)
             right = Qt.TextElideMode.ElideRight
-            shown = _metrics(self, self._theme).elidedText(self._text, right, room + 1)
+            shown = badge_metrics(self, self._theme).elidedText(self._text, right, room + 1)
             paint_badge(painter, QRectF(self.rect()), shown, self._theme, self._tone)
 
 
-def _metrics(widget: QWidget, theme: Theme) -> QFontMetrics:
+def badge_metrics(widget: QWidget, theme: Theme) -> QFontMetrics:
+    """Return the measures of the words of badges."""
     return QFontMetrics(theme.sans(FontSize.SMALL), widget)
-
-
-class BadgeDelegate(ThemedDelegate):
-    """Draws the cells of a badge column, each word once: an outline takes 0.2 ms."""
-
-    def __init__(self, theme: Theme, model: DrawsCells, parent: QWidget) -> None:
-        super().__init__(theme, model, parent)
-        self._images: dict[tuple[object, ...], QPixmap] = {}
-
-    @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        text = self.draw_ground(painter, option, index)
-        if not text:
-            return
-        rect, theme, tone = option.rect, self._theme, str(index.data(TONE) or "")
-        ratio = painter.device().devicePixelRatioF()
-        key = text, tone, rect.width(), rect.height(), ratio, theme.palette.dark, theme.size
-        image = self._images.get(key)
-        if image is None:
-            if len(self._images) >= _MOST_IMAGES:
-                self._images.clear()
-            image = self._images[key] = self._image(text, tone, rect.size(), option.widget, ratio)
-        painter.drawPixmap(rect.topLeft(), image)
-
-    def _image(self, text: str, tone: str, size: QSize, widget: QWidget, ratio: float) -> QPixmap:
-        """Return a badge on a transparent ground of the size of its cell."""
-        metrics, sign = _metrics(widget, self._theme), sign_width(tone)
-        width = min(metrics.horizontalAdvance(text) + 2 * _PAD + sign, size.width() - 12)
-        height = metrics.height() + 2
-        box = QRectF(6, (size.height() - height) / 2, max(width, 0), height)
-        end = Qt.TextElideMode.ElideRight
-        shown = metrics.elidedText(text, end, max(int(width) - _PAD - sign, 0))
-        image = QPixmap(size * ratio)
-        image.setDevicePixelRatio(ratio)
-        image.fill(Qt.GlobalColor.transparent)
-        with QPainter(image) as painter:
-            paint_badge(painter, box, shown, self._theme, tone)
-        return image

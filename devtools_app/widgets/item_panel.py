@@ -25,7 +25,7 @@ from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.row_marks import RowMarks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.widgets.badge import BadgeDelegate
+from devtools_app.widgets.badge_delegate import BadgeDelegate
 from devtools_app.widgets.cell_delegate import CellDelegate, NameDelegate
 from devtools_app.widgets.column_fit import ColumnFit
 from devtools_app.widgets.elided_label import ElidedLabel
