@@ -24,10 +24,12 @@ class Slices(QObject):
         """Return whether steps are left."""
         return self._timer.isActive()
 
-    def start(self, steps: Iterator[object]) -> None:
-        """Do steps from the next event on."""
+    def start(self, steps: Iterator[object], *, at_once: bool = False) -> None:
+        """Do steps from the next event on, the first ones at once if asked for."""
         self._steps = steps
         self._timer.start()
+        if at_once:
+            self._go_on()
 
     def stop(self) -> None:
         """Leave out the steps that are left."""

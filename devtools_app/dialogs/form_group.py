@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
@@ -18,21 +18,19 @@ _INDENT = 6
 class FormGroup(QWidget):
     """Rows of label and field, with a line for an error below each."""
 
-    def __init__(
-        self, theme: Theme, title: str, fill: Callable[[], object], *, opened: bool
-    ) -> None:
+    def __init__(self, theme: Theme, title: str, rows: Iterator[object], *, opened: bool) -> None:
         """Show the heading.
 
         Args:
             theme: the look
             title: the heading
-            fill: adds the fields; called once, by ``fill`` or when the group is first opened
+            rows: adds a field with each step; used by ``fill`` or when the group is first opened
             opened: whether the fields are shown
         """
         super().__init__()
         self._theme = theme
         self._title = title
-        self._fill: Callable[[], object] | None = fill
+        self._rows = self._all_of(rows)
         self._set = 0
         self._opened = opened
         self._labels: list[QLabel] = []
@@ -66,11 +64,16 @@ class FormGroup(QWidget):
         self._stops.settle()
 
     def fill(self) -> None:
-        """Build the fields unless they are there; each takes a millisecond."""
-        fill, self._fill = self._fill, None
-        if fill is None:
-            return
-        fill()
+        """Build the fields that are not there yet; each takes a millisecond."""
+        for _ in self._rows:
+            pass
+
+    def filling(self) -> Iterator[object]:
+        """Return the steps that build the fields, one at a time."""
+        return self._rows
+
+    def _all_of(self, rows: Iterator[object]) -> Iterator[object]:
+        yield from rows
         self.settle()
 
     def settle(self) -> None:

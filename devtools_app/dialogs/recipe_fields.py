@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.look import FORM_WIDTH
+from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.choice_fields import (
     Editor,
@@ -84,7 +86,7 @@ class RecipeFields(QScrollArea):
         self._labels: dict[str, QWidget] = {}
         self._groups: dict[str, FormGroup] = {}
         self._titles: dict[str, str] = {}
-        self._unfilled: list[FormGroup] = []
+        self._filling = Slices(self)
         self._touched: set[str] = set()
         self._problems: Mapping[str, str] = {}
         self.widgets = _Widgets(lambda path: self._group_of(path).fill())
@@ -175,34 +177,23 @@ class RecipeFields(QScrollArea):
         for section in found:
             changed = any(not one.is_default for one in section.fields)
             opened = changed or section.title in _OPENED
-            group = FormGroup(self._theme, section.title, self._filling(section), opened=opened)
+            group = FormGroup(self._theme, section.title, self._rows(section), opened=opened)
             self._groups[section.title] = group
             self._column.addWidget(group)
         self._column.addStretch(1)
         self._restyle()
-        # all at once would keep the window for 90 ms, the first one with the panel for 60
-        self._unfilled = [one for one in self._groups.values() if one.opened and not self._live]
         if self._live:  # Tab goes through all fields
             for group in self._groups.values():
                 group.fill()
-        else:
-            QTimer.singleShot(0, self, self._fill_next)
+        else:  # all at once would keep the window for 90 ms, a group for up to 95
+            opened = [group for group in self._groups.values() if group.opened]
+            self._filling.start(chain.from_iterable(group.filling() for group in opened))
 
-    def _fill_next(self) -> None:
-        """Fill the next open group, and the others between further events."""
-        if self._unfilled:
-            self._unfilled.pop(0).fill()
-            QTimer.singleShot(0, self, self._fill_next)
-
-    def _filling(self, section: Section) -> Callable[[], object]:
-        """Return what adds the fields of a section to its group."""
-
-        def fill() -> None:
-            for one in section.fields:
-                self._add(self._groups[section.title], self._shown[one.path])
-            self._arrange()
-
-        return fill
+    def _rows(self, section: Section) -> Iterator[object]:
+        """Add the fields of a section to its group, one at a time."""
+        for one in section.fields:
+            yield self._add(self._groups[section.title], self._shown[one.path])
+        self._arrange()
 
     def _add(self, group: FormGroup, one: FormField) -> None:
         label = QLabel(one.title)

@@ -105,14 +105,19 @@ class Dock(QDockWidget):
         if title != self.windowTitle():
             self.setWindowTitle(title)
 
-    def bring_up(self) -> None:
-        """Show the dock, in front of others in its place, and give it the focus."""
+    def bring_up(self, *, in_turns: bool = False) -> None:
+        """Show the dock, in front of others in its place, and give it the focus.
+
+        Args:
+            in_turns: a view that is postponed stays that; it has the focus once it is there
+        """
         self.brought_up.emit()
         self.show()
         self.raise_()
         if not self._lent:
             self.host.set_in_front(True)
-            self.host.resume()
+            if not in_turns:
+                self.host.resume()
             self.host.give_focus()
 
     @property

@@ -43,6 +43,7 @@ class FollowingPanel(QObject):
         if self._selected != self._dock.isHidden():
             return
         if self._selected:
+            self._dock.host.postpone_first()
             self._dock.show_quietly()
         else:
             self._dock.hide()

@@ -273,15 +273,15 @@ class MainWindow(QMainWindow):
         named = self.arrangements.named
         return (*self.bound.by_name.values(), *self.menus.extra, *named, *panels)
 
-    def show_view(self, name: str) -> None:
-        """Bring a view to the front and give it the focus.
+    def show_view(self, name: str, *, in_turns: bool = False) -> None:
+        """Bring a view to the front and give it the focus, or once it is there.
 
         A view that is a panel as well is the tab while its group is in front.
         """
         state = self.store.state
         dock = self.docks.by_name.get(name)
         if dock is not None and name not in self.tabs.get(state.group, ()):
-            dock.bring_up()
+            dock.bring_up(in_turns=in_turns)
         elif spec := next((one for one in self.centre_specs if one.name == name), None):
             self._pages.ask_for_views(without_session=spec.without_session)
             self.store.update(view=name)
@@ -292,7 +292,7 @@ class MainWindow(QMainWindow):
     def open_view(self, name: str) -> None:
         """Bring up a view that the user asked for; a new one is made and filled in turns."""
         next(host for host in self.hosts if host.spec.name == name).postpone_first()
-        self.show_view(name)
+        self.show_view(name, in_turns=True)
 
     def _bring_up(self, name: str) -> None:
         """Bring a view to the front; the keyboard stays where it is."""

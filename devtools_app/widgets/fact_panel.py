@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import (
     QAction,
@@ -22,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
@@ -52,6 +55,7 @@ class FactPanel(QScrollArea):
         super().__init__()
         self._theme = theme
         self._sheet = FactSheet()
+        self._filling = Slices(self)
         self._columns: list[tuple[QGridLayout, FactGroup, list[QLabel]]] = []
         self._stacked = False  # labels over their values, where there is no room beside them
         self.setObjectName("panel")
@@ -113,18 +117,24 @@ class FactPanel(QScrollArea):
         page = QWidget()
         page.setObjectName("page")
         layout = QVBoxLayout(page)
+        layout.setAlignment(Qt.AlignmentFlag.AlignTop)
         layout.setContentsMargins(14, 12, 10, 12)
         layout.setSpacing(6)
         self._add_head(layout)
+        self.setWidget(page)
+        self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
+        # thirty facts at once would keep the window for 60 ms, most of it to style their labels
+        self._filling.start(self._groups(page, layout), at_once=True)
+
+    def _groups(self, page: QWidget, layout: QVBoxLayout) -> Iterator[object]:
+        """Add the groups, one at a time."""
         for number, group in enumerate(self._sheet.groups):
             if number and not group.notice:
                 layout.addWidget(_rule())
             self._add_group(layout, group)
-        layout.addStretch(1)
-        self._fit_labels()
-        self.setWidget(page)
+            self._fit_labels()
+            yield
         order_keys(self, (page,))
-        self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
 
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:

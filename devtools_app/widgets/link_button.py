@@ -25,6 +25,7 @@ class LinkButton(QPushButton):
     def __init__(self, theme: Theme, text: str) -> None:
         super().__init__(text)
         self._theme = theme
+        self._wraps: dict[tuple[str, str, int], tuple[int, int]] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -32,17 +33,22 @@ class LinkButton(QPushButton):
 
     @override
     def heightForWidth(self, width: int) -> int:
-        box = QRect(0, 0, max(20, width), _TALLEST)
-        return self.fontMetrics().boundingRect(box, self._flags(width), self._shown()).height()
+        return self._wrapped(width)[1]
 
-    def _shown(self) -> str:
-        return breakable(self.text())
+    def _wrapped(self, width: int) -> tuple[int, int]:
+        """Return wrap mode and height: a layout asks for each width some twenty times.
 
-    def _flags(self, width: int) -> int:
-        """Return the wrap mode: between parts of names, inside them only where one is too long."""
-        metrics = self.fontMetrics()
-        longest = max(map(metrics.horizontalAdvance, re.split(_BREAKS, self._shown())), default=0)
-        return _WORDS if longest <= width else _ANYWHERE
+        Lines break between parts of names, inside of them only where one is too long.
+        """
+        key = self.text(), self.font().key(), width
+        found = self._wraps.get(key)
+        if found is None:
+            shown, metrics = breakable(self.text()), self.fontMetrics()
+            longest = max(map(metrics.horizontalAdvance, re.split(_BREAKS, shown)), default=0)
+            mode = _WORDS if longest <= width else _ANYWHERE
+            box = QRect(0, 0, max(20, width), _TALLEST)
+            found = self._wraps[key] = mode, metrics.boundingRect(box, mode, shown).height()
+        return found
 
     @override
     def sizeHint(self) -> QSize:
@@ -61,7 +67,7 @@ class LinkButton(QPushButton):
         with QPainter(self) as painter:
             painter.setFont(font)
             painter.setPen(accent)
-            painter.drawText(self.rect(), self._flags(self.width()), self._shown())
+            painter.drawText(self.rect(), self._wrapped(self.width())[0], breakable(self.text()))
             if self.hasFocus():
                 painter.setPen(QPen(accent, 1.0))
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)

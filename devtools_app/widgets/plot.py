@@ -72,7 +72,7 @@ class Plot(QWidget):
         self._wait = QTimer(self, singleShot=True, interval=_RETRY)
         self._wait.timeout.connect(self.redraw)
         self._resized = QTimer(self, singleShot=True, interval=0)  # often, as panels slide in
-        self._resized.timeout.connect(self.redraw)
+        self._resized.timeout.connect(self._draw_if_seen)
         set_accessible_role(self, QAccessible.Role.Chart)
         self.setMouseTracking(True)
         self.setAutoFillBackground(True)
@@ -184,6 +184,12 @@ class Plot(QWidget):
             whole: reset the zoom
         """
         self._moved = self._moved and not whole
+        if self._chart is None and self.isVisible() and not self.is_empty():
+            self._resized.start()  # a surface takes 15 ms, in an event of its own
+        else:
+            self._draw_if_seen()
+
+    def _draw_if_seen(self) -> None:
         self._stale = not self.isVisible()
         if not self._stale:
             self._draw()

@@ -380,7 +380,7 @@ def test_list_field_shows_another_recipe(fields) -> None:
 
 def test_fields_of_a_closed_group_are_built_when_it_opens(fields, qtbot, theme) -> None:
     form = fields()
-    qtbot.waitUntil(lambda: not form._unfilled)  # the open groups, between events
+    qtbot.waitUntil(lambda: not form._filling.busy)  # the open groups, between events
     closed = {path for path in form._titles if path not in form.widgets}
     assert "precision.nodes" in closed
     assert "partitioners" not in closed
@@ -409,7 +409,7 @@ def recipe(make_window, qtbot) -> RecipeView:
     window.activateWindow()
     window.show_view("recipe")
     view = next(host.view for host in window.hosts if host.spec.name == "recipe")
-    qtbot.waitUntil(lambda: bool(view.fields.widgets) and not view.fields._unfilled)
+    qtbot.waitUntil(lambda: bool(view.fields.widgets) and not view.fields._filling.busy)
     qtbot.wait(50)
     return view
 
