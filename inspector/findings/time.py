@@ -38,7 +38,7 @@ from schema.etdump import ETDump
 from schema.objects.plural import plural
 from schema.program import instructions
 
-_UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
+_UNLOGGED = "open a trace of the same program without values beside it, as etscope run writes one"
 _TOP = 3
 _SLOW_FIRST = 1.5  # times the others
 _SLOWER_BARE = 0.2  # of a traced run: a trace makes no run faster
