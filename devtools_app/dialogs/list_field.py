@@ -79,9 +79,9 @@ class ListField(QWidget):
         """List the names that can be added."""
         if known != self._known:
             self._known = known
-            if self._in_use() is None:
+            if self._values and self._in_use() is None:
                 self._rebuild()
-            else:  # what is being typed into a line stays
+            else:  # without lines, and while something is typed into one
                 self._offer()
 
     @override
@@ -172,8 +172,8 @@ class ListField(QWidget):
         return focus if inside else None
 
     def _rebuild(self) -> None:
-        used = self._in_use()
-        for line in self._lines:
+        used, before = self._in_use(), self._lines
+        for line in before:
             self._rows.removeWidget(line)
             for part in line.findChildren(QWidget):
                 part.blockSignals(True)  # hiding the one with the keyboard would end its typing
@@ -183,7 +183,8 @@ class ListField(QWidget):
         for line in self._lines:
             self._rows.addWidget(line)
         self._offer()
-        self.rebuilt.emit()
+        if before or self._lines:  # who hears it looks through the whole group
+            self.rebuilt.emit()
         if used is not None:
             self._named(used.accessibleName()).setFocus()
 
