@@ -483,6 +483,7 @@ def test_fact_panel_links_lead_somewhere_and_copy_is_exact(qtbot, theme):
     qtbot.addWidget(panel)
     panel.show_sheet(sheet())
     panel.show()
+    qtbot.waitUntil(lambda: panel.findChild(QPushButton) is not None)
     with qtbot.waitSignal(panel.followed) as told:
         qtbot.mouseClick(panel.findChild(QPushButton), Qt.MouseButton.LeftButton)
     assert told.args == [("arena", 1)]

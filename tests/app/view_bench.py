@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.look import ThemeMode
+from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import Theme
 from devtools_app.state.requests import Request, Select
 from devtools_app.state.store import Store
@@ -57,6 +58,8 @@ class Bench:
     def settle(self) -> None:
         """Wait until nothing is being computed and what was made has found its size."""
         self.qtbot.waitUntil(lambda: not self.pane.working, timeout=20_000)
+        slices = self.pane.findChildren(Slices)
+        self.qtbot.waitUntil(lambda: not any(one.busy for one in slices))
         QApplication.processEvents()  # layouts and resizes that the result has posted
 
     @property
