@@ -55,6 +55,7 @@ class GraphView(ZoomCanvas):
         self._extras = True  # legend and map
         self._bare = False  # an image of the drawing alone is painted
         self.legend = Legend(colours, self)
+        self.legend.turned.connect(self._arrange)
         self.minimap = Minimap(colours, self)
         self.minimap.hide()
         self.minimap.moved.connect(self.centre_on_point)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFontMetricsF,
+    QKeyEvent,
     QLinearGradient,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -32,10 +34,17 @@ _BOLDER = 1.1  # width of a heading for that of plain text
 _PLAIN_WORDS = (Swatch.HEADING, Swatch.NOTE)
 _GAP, _LINE_PAD = 20.0, 4.0  # between entries of a line, above and below it
 _UNBOUNDED = 16777215  # the largest size of a widget in Qt
+_SHARE = 0.22  # of the height of what it explains: of more, a line leaves words out
+_MORE = LegendEntry("…", Swatch.NOTE)
 
 
 class Legend(QWidget):
     """A small card over a canvas, or a line below one; transparent for the mouse.
+
+    A line that would take much of the height leaves words out; a click or Space shows them all.
+
+    Signals:
+        turned: the user asked for all words, or for fewer
 
     Args:
         colours: the palette
@@ -43,6 +52,8 @@ class Legend(QWidget):
         line: a line instead of a card
         strength: opacity of colours on the canvas background; also used for the swatches
     """
+
+    turned = Signal()
 
     def __init__(
         self,
@@ -56,17 +67,19 @@ class Legend(QWidget):
         self._strength = strength
         self._colours = colours
         self._line = line
+        self._whole = False  # whether the user asked for all words
         self._entries: tuple[LegendEntry, ...] = ()
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Legend")
         self._name()
         self.setVisible(False)
+        self._watch()
 
     def set_entries(self, entries: Sequence[LegendEntry]) -> None:
         """Show other entries; hide an empty legend."""
         self._entries = tuple(entries)
-        self.setAccessibleDescription(", ".join(entry.label for entry in entries))
+        self.setAccessibleDescription(", ".join(map(_words, entries)))
         self.setVisible(bool(entries))
         self._fit()
 
@@ -92,7 +105,74 @@ class Legend(QWidget):
             self.setFixedHeight(self.heightForWidth(self.width()))
         else:
             self.resize(self.sizeHint())
+        self._answer(self._line and self._is_cut())
         self.update()
+
+    def _answer(self, on: bool) -> None:
+        """Take clicks and the keyboard where words are left out."""
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, not on)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if on else Qt.FocusPolicy.NoFocus)
+        self.setToolTip(
+            f"{self.accessibleDescription()}\nA click shows all, or less." if on else ""
+        )
+
+    def _is_cut(self) -> bool:
+        """Return whether a line has no room for all words."""
+        wide = self.width() / self._colours.scale
+        seen = shortened(self._entries, self._colours, wide, self._lines())
+        return bool(seen) and seen[-1] is _MORE
+
+    def _lines(self) -> int:
+        """Return how many lines there is room for."""
+        around = self.parentWidget()
+        if around is None:
+            return len(self._entries)
+        return max(1, int(_SHARE * around.height() / (_ROW * self._colours.scale)))
+
+    def _seen(self, width: float) -> Sequence[LegendEntry]:
+        """Return the entries that a line of a width shows."""
+        if self._whole:
+            return self._entries
+        return shortened(self._entries, self._colours, width, self._lines())
+
+    def turn(self) -> None:
+        """Show all words, or as many as there is room for."""
+        self._whole = not self._whole
+        self._fit()
+        self.turned.emit()
+
+    def _watch(self) -> None:
+        around = self.parentWidget()
+        if around is not None:
+            around.installEventFilter(self)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ParentChange:
+            self._watch()
+        return super().event(event)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if self._line and watched is self.parent() and event.type() == QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self.rect().contains(event.position().toPoint()):
+            self.turn()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.turn()
+        else:
+            super().keyPressEvent(event)
 
     @override
     def sizeHint(self) -> QSize:
@@ -103,7 +183,8 @@ class Legend(QWidget):
     @override
     def heightForWidth(self, width: int) -> int:
         scale = self._colours.scale
-        lines = line_places(self._entries, self._colours, width / scale)
+        wide = width / scale
+        lines = line_places(self._seen(wide), self._colours, wide)
         return round(scale * ((lines[-1][1] if lines else 0.0) + _ROW + 2 * _LINE_PAD))
 
     @override
@@ -123,7 +204,7 @@ class Legend(QWidget):
         painter.scale(scale, scale)
         if self._line:
             wide = self.width() / scale
-            paint_line(painter, self._entries, self._colours, wide, self._strength)
+            paint_line(painter, self._seen(wide), self._colours, wide, self._strength)
         elif self._entries:
             paint_legend(painter, self._entries, self._colours)
 
@@ -142,6 +223,35 @@ def line_places(
         found.append((x, y))
         x += needed + _GAP
     return found
+
+
+def shortened(
+    entries: Sequence[LegendEntry], colours: CanvasColours, width: float, lines: int
+) -> Sequence[LegendEntry]:
+    """Return the entries for a number of lines, with a mark behind them if some are left out.
+
+    Swatches all stay. Remarks are left out first, then headings, of each the last ones first.
+    """
+
+    def fit(some: Sequence[LegendEntry]) -> bool:
+        places = line_places(some, colours, width)
+        return not places or places[-1][1] < lines * _ROW
+
+    kept = list(entries)
+    for kind in reversed(_PLAIN_WORDS):
+        for entry in [one for one in reversed(entries) if one.swatch is kind]:
+            if fit(kept if len(kept) == len(entries) else [*kept, _MORE]):
+                break
+            kept = _without_idle_headings([one for one in kept if one is not entry])
+    return kept if len(kept) == len(entries) else [*kept, _MORE]
+
+
+def _without_idle_headings(entries: Sequence[LegendEntry]) -> list[LegendEntry]:
+    """Return the entries but for headings of nothing."""
+    after = [*entries[1:], LegendEntry("", Swatch.HEADING)]
+    pairs = zip(entries, after, strict=True)
+    heading = Swatch.HEADING
+    return [one for one, then in pairs if one.swatch is not heading or then.swatch is not heading]
 
 
 def paint_line(
@@ -194,6 +304,12 @@ def _row_height(entry: LegendEntry) -> float:
 
 def _word_colour(entry: LegendEntry, colours: CanvasColours) -> str:
     return colours.text if entry.swatch is Swatch.HEADING else colours.muted
+
+
+def _words(entry: LegendEntry) -> str:
+    """Return what an entry says to those who do not see it."""
+    ends = f"{entry.low} to {entry.high}" if entry.swatch is Swatch.RAMP else ""
+    return " ".join(filter(None, (entry.label, ends)))
 
 
 def _line_label(entry: LegendEntry) -> str:
