@@ -30,6 +30,7 @@ from inspector.tables.size import part_selection, parts_table
 from inspector.units import format_bytes
 
 _SIZE_COLUMN = 1
+_DRAWING = 60, 42  # percent of the room, with text of the usual size and twice as large
 _FIRST = ("pte", "bpte", "ptd", "etrecord")
 
 
@@ -68,7 +69,9 @@ class SizePane(CanvasImage, PanelActions, Pane):
             keys="Shift+D",
         )
         self.add_button("Out", "Show the part around", self.canvas.out, icon="up", right=True)
-        self.splitter = Beside(with_legend(self.canvas, self.legend), self.table)
+        self.splitter = Beside(
+            with_legend(self.canvas, self.legend), self.table, *_DRAWING, context.theme
+        )
         self.set_content(self.splitter)
         self.canvas.selected.connect(self._box_chosen)
         self.canvas.menu_requested.connect(self._menu)

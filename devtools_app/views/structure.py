@@ -22,6 +22,7 @@ from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.exports import Exports, text_format
 from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.folded_columns import FoldedColumns
 from devtools_app.widgets.hex_view import HexView
 from inspector.files.session import Session
 from inspector.render.delimited import write_table
@@ -29,7 +30,7 @@ from inspector.structure.files import plan_value, structure
 from inspector.structure.node import StructureNode
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.structure import MOST_LINES, line_table
+from inspector.tables.structure import MOST_LINES, TITLES, line_cell, line_table
 from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
@@ -40,6 +41,8 @@ _WIDTHS = (
     ColumnWidth(76, 80, 100),
     ColumnWidth(76, 84, 110),
 )
+_VALUE = 2
+_TREE = 68, 60  # percent of the room, with text of the usual size and twice as large
 
 
 class _Tree(QTreeView):
@@ -77,6 +80,8 @@ class StructurePane(Pane):
         self.busy.cancelled.connect(self._finding.cancel)
         self._prepare_tree()
         self._add_search()
+        self.add_tool(FoldedColumns(self._fit, lambda: TITLES), right=True)
+        self._fit.fold()
         self.offset = QLineEdit()
         self.offset.setPlaceholderText("offset   0x1f0")
         self.offset.setAccessibleName("Go to an offset")
@@ -89,7 +94,7 @@ class StructurePane(Pane):
         layout = QVBoxLayout(side)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.hex)
-        self.splitter = Beside(self.tree, side, 68)
+        self.splitter = Beside(self.tree, side, *_TREE, context.theme)
         self.set_content(self.splitter)
         context.theme.follow(self._restyle)
         self._restyle()
@@ -160,7 +165,7 @@ class StructurePane(Pane):
             self._show_bytes(node)
 
     def _show_bytes(self, node: StructureNode) -> None:
-        text = [node.name, node.type, node.meaning]
+        text = [node.name, node.type, *self._hidden_value(node), node.meaning]
         if node.position is not None:
             text.append(f"at {node.position:#x} ({node.position:,})")
         if node.nbytes is not None:
@@ -173,6 +178,10 @@ class StructurePane(Pane):
             self._shown_data = node.data
             self.hex.show_data(node.data, base)
         self.hex.mark(base + node.offset, node.nbytes or 0)
+
+    def _hidden_value(self, node: StructureNode) -> list[str]:
+        """Return the value of a line where its column has no room."""
+        return [line_cell(node, _VALUE)] if self._fit.is_hidden(_VALUE) else []
 
     def _menu(self, at: QPoint) -> None:
         index = self.tree.indexAt(at)

@@ -40,7 +40,7 @@ class HexView(QAbstractScrollArea):
         self._theme = theme
         self._data = memoryview(b"")
         self._base = 0
-        self._width = WIDTH  # bytes in a row: half as many where sixteen do not fit
+        self._width = WIDTH  # bytes in a row: a half or quarter of sixteen where they do not fit
         self._cursor = 0
         self._anchor = 0
         self._marked = range(0)
@@ -114,9 +114,9 @@ class HexView(QAbstractScrollArea):
 
     def _fitting_width(self) -> int:
         """Return the number of bytes per row for the current width."""
-        characters = self._digits() + 2 + 4 * WIDTH + 2
-        fits = 2 * _PAD + self._char * characters <= self.viewport().width()
-        return WIDTH if fits else WIDTH // 2
+        room = (self.viewport().width() - 2 * _PAD) / self._char
+        few = WIDTH // 4
+        return next((n for n in (WIDTH, WIDTH // 2) if self._digits() + 4 * n + 4 <= room), few)
 
     def _set_cursor(self, at: int, *, select: bool, tell: bool = True) -> None:
         if not len(self._data):

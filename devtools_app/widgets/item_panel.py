@@ -31,15 +31,14 @@ from devtools_app.widgets.column_fit import ColumnFit
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.exports import Exports, text_format
-from devtools_app.widgets.fields import ToolButton
 from devtools_app.widgets.files import AskSave, Done, ask_save, unreported
 from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.folded_columns import FoldedColumns
 from devtools_app.widgets.share_bar import ShareDelegate
 from inspector.render.delimited import tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.magnitude import has_size
 from inspector.tables.table import Column, ColumnKind, Table
-from schema.objects.plural import plural
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"
@@ -85,10 +84,9 @@ class ItemPanel(QWidget):
         self._filter = FilterBox(f"Filter {name}")
         self._count = ElidedLabel()
         self._count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
-        self._more = ToolButton()
-        self._more.setVisible(False)
-        self._more.clicked.connect(self._show_columns_menu)
-        self._fit.folded.connect(self._columns_folded)
+        self._more = FoldedColumns(
+            self._fit, lambda: [column.title for column in self.rows.columns]
+        )
         self._fit.fold()
         self._message: EmptyState | None = None  # built when first seen: most tables get rows first
         self._need = Need(f"No {name}")
@@ -267,31 +265,11 @@ class ItemPanel(QWidget):
         if self.rows.columns:
             menu.addSeparator()
             self._add_sorting(menu)
-            menu.addMenu(self._columns_menu())
+            menu.addMenu(self._more.columns_menu())
         return menu
 
     def _add_sorting(self, menu: QMenu) -> None:
         """Add actions that sort by the column of the cursor, if there is one."""
-
-    def _columns_menu(self) -> QMenu:
-        menu = QMenu("Columns", self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for index, column in enumerate(self.rows.columns):
-            action = menu.addAction(column.title)
-            action.setCheckable(True)
-            action.setChecked(not self._fit.is_hidden(index))
-            action.toggled.connect(lambda on, index=index: self._fit.show_column(index, on))
-        return menu
-
-    def _show_columns_menu(self) -> None:
-        at = self._more.mapToGlobal(self._more.rect().bottomLeft())
-        self._columns_menu().popup(at)
-
-    def _columns_folded(self, count: int) -> None:
-        self._more.setText(f"+{count}")
-        self._more.setAccessibleName(f"{plural(count, 'column')} hidden for lack of room")
-        self._more.setToolTip("Columns without room: a click lists all to show or hide")
-        self._more.setVisible(count > 0)
 
     def _filter_by(self, cell: str) -> None:
         self._filter.show_text(cell)

@@ -208,7 +208,7 @@ class TableView(ItemPanel):
         head.setAccessibleName(f"{self.name} headings")
         head.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         head.customContextMenuRequested.connect(
-            lambda at: self._columns_menu().popup(head.mapToGlobal(at))
+            lambda at: self._more.columns_menu().popup(head.mapToGlobal(at))
         )
         head.sectionClicked.connect(self._heading_clicked)
         # not currentChanged: Tab alone gives a view a current row, which the user did not choose
