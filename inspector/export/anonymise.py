@@ -38,12 +38,13 @@ _FILES = {
     "pt2": "model.pt2",
 }
 KEPT = (  # what a copy has of the original
-    "methods, operators, backends and inner nodes by name, shapes, scalar arguments, sizes,"
-    " memory plans and times"
+    "methods, operators, backends and inner nodes by name, shapes, scalar arguments, numbers of"
+    " getters, sizes, memory plans and times"
 )
 GONE = (  # what it has not
-    "weights, inputs, outputs, logged values and lines of code; modules, tensors, source files"
-    " and functions have other names, the same for the same everywhere; paths are overwritten"
+    "weights, inputs, outputs, logged values, texts of getters and lines of code; modules,"
+    " tensors, inputs, keys, source files and functions have other names, the same for the same"
+    " everywhere; paths are overwritten"
 )
 _ORDER = {"etrecord": 0, "etdump": 2}
 # Parts of a payload that may hold weights or that nobody can read.
@@ -132,6 +133,10 @@ def anonymous_program(
             _change_text(
                 out, extent, lambda text, path=extent.path: _program_text(path, text, names)
             )
+    told = _told(program)
+    for extent in found:
+        if extent.kind == "text" and extent.path in told:
+            _change_text(out, extent, lambda text: "x" * len(text.encode()))
     for extent in found:
         if extent.kind == "blob" and "compile_specs" in extent.path:
             _change(out, extent.offset, extent.nbytes, without_paths)
@@ -217,11 +222,22 @@ def _program_text(path: str, text: str, names: Names) -> str:
     field = path.rsplit(".", 1)[-1]
     if field == "fully_qualified_name" or (field == "key" and ".named_data[" in path):
         return names.qualified(text)
+    if ".container_meta_type." in path:
+        return names.containers(text)
     if ".stacktrace" in path:
         if field == "filename":
             return names.file(text)
         return names.function(text) if field == "name" else " " * len(text.encode())
     return without_paths(text.encode()).decode()
+
+
+def _told(program: ProgramFile) -> set[str]:
+    """Return where a program has texts that a method returns, as a getter of a name does."""
+    return {
+        f"{PROGRAM.name}.execution_plan[{number}].values[{place}].val.string_val"
+        for number, plan in enumerate(program.plans)
+        for place in plan.outputs
+    }
 
 
 def _change_text(out: bytearray, extent: Extent, change: Callable[[str], str]) -> None:

@@ -5,12 +5,18 @@ Lengths are kept so that a file can be changed in place without moving anything.
 
 from __future__ import annotations
 
+import json
 import re
+from typing import cast
 
 # These describe the purpose of a tensor, not its model.
 _COMMON = frozenset(
     ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "scale", "zero_point")
 )
+# Inputs that are called after their kind alone.
+_PLAIN_INPUTS = frozenset(["data", "image", "images", "input", "inputs", "kwargs", "mask", "other", "tensor", "value"])
+_NUMBERED = re.compile(r"_?(?:arg|args|input|kwarg|kwargs|input_spec)_?\d*(?:_\d+)*")
+_LEAST_WORD = 6  # letters of a word of its own; shorter ones are also words of formats
 _FIRST = "mnopqrstuvwxyzabcdefghijklMNOPQRSTUVWXYZABCDEFGHIJKL"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _HASH = re.compile(r"(?:\w+_)?[0-9a-f]{32,}")
@@ -32,6 +38,7 @@ class Names:
         self._functions: dict[str, str] = {}
         self._counts: dict[tuple[str, int], int] = {}
         self._known: dict[str, str] = {}
+        self._words: dict[str, str] = {}  # inputs and keys, known as whole words only
 
     def qualified(self, name: str) -> str:
         """Return the replacement of a dotted name, part by part; hashes and numbers stay."""
@@ -39,6 +46,8 @@ class Names:
             return name
         found = ".".join(self._part(part) for part in name.split("."))
         self._known[name] = found
+        if "." not in name:
+            self._words[name] = found
         return found
 
     def _part(self, part: str) -> str:
@@ -64,6 +73,57 @@ class Names:
         if name.endswith(flat):
             return name[: len(name) - len(flat)] + self.qualified(qualified).replace(".", "_")
         return name
+
+    def word(self, name: str) -> str:
+        """Return the replacement of an input of a method or a key of a dictionary."""
+        if len(name) < 2 or name in _PLAIN_INPUTS or _NUMBERED.fullmatch(name):
+            return name
+        self._words[name] = self._part(name)
+        return self._words[name]
+
+    def containers(self, text: str) -> str:
+        """Return the description of nested inputs or outputs with keys and classes replaced.
+
+        Its length in UTF-8 is kept; one that cannot be read is blank.
+        """
+        room = len(text.encode())
+        if not text:
+            return text
+        try:
+            found = json.dumps(self._container(json.loads(text)))
+        except (ValueError, RecursionError):
+            return " " * room
+        return found.ljust(room) if len(found) <= room else " " * room
+
+    def _container(self, node: object) -> object:
+        if isinstance(node, list):
+            return [self._container(one) for one in cast("list[object]", node)]
+        if not isinstance(node, dict):
+            return node
+        found = {key: self._container(one) for key, one in cast("dict[str, object]", node).items()}
+        kind, context = found.get("type"), found.get("context")
+        if isinstance(kind, str):
+            found["type"] = self.module_type(kind)
+        if isinstance(context, str):
+            found["context"] = self._context(context)
+        return found
+
+    def _context(self, text: str) -> str:
+        """Return the keys of a container, a list in JSON, or the name of its class, replaced."""
+        try:
+            return json.dumps(self._keys(json.loads(text)))
+        except ValueError:
+            return self.module_type(text)
+
+    def _keys(self, node: object) -> object:
+        if isinstance(node, str):
+            return self.word(node)
+        if isinstance(node, list):
+            return [self._keys(one) for one in cast("list[object]", node)]
+        if isinstance(node, dict):
+            items = cast("dict[str, object]", node).items()
+            return {self.word(key): self._keys(one) for key, one in items}
+        return node
 
     def file(self, path: str) -> str:
         """Return the replacement of a source file; files of known libraries keep their names."""
@@ -111,7 +171,9 @@ class Names:
 
     def module_type(self, name: str) -> str:
         """Return the replacement of a class; those of torch are kept."""
-        if name.startswith(("torch.", "torchvision.", "torchao.", "executorch.", "builtins.")):
+        if name.startswith(
+            ("torch.", "torchvision.", "torchao.", "executorch.", "builtins.", "collections.")
+        ):
             return name
         return ".".join(self._part(part) for part in name.split("."))
 
@@ -123,11 +185,16 @@ class Names:
                 if old in found and old != new:
                     pattern = rb"(?<![A-Za-z0-9])" + re.escape(old) + rb"(?![A-Za-z0-9])"
                     found = re.sub(pattern, lambda _, new=new: new, found)
+        for name, other in self._words.items():
+            told = "_" in name or len(name) >= _LEAST_WORD
+            if told and name != other and name.encode() in found:
+                pattern = rb"(?<![A-Za-z0-9_])" + re.escape(name.encode()) + rb"(?![A-Za-z0-9_])"
+                found = re.sub(pattern, other.encode(), found)
         return without_paths(found)
 
 
 def _spellings(name: str, other: str) -> list[tuple[bytes, bytes]]:
-    """Return the spellings of a name inside a payload; a single word is too common for a search."""
+    """Return the spellings of a name inside a payload but for a word alone."""
     flat, flat_other = name.replace(".", "_"), other.replace(".", "_")
     pairs = [(f"{head}_{flat}", f"{head}_{flat_other}") for head in ("p", "b", "c")]
     if "." in name:

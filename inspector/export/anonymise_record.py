@@ -16,6 +16,8 @@ from schema.etrecord.torch_file.torch_write import write_zeros
 Json = Any
 _MAPS = (MARKER, GRAPH_ID, HANDLES, DELEGATES, COUNTS)
 _NAME_KEYS = ("parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name", "fqn")
+_INPUT_KEYS = ("name", "as_name")
+_CONTAINERS = ("in_spec", "out_spec")
 _KEPT_META = ("debug_handle", "delegation_tag", "torch_fn", "seq_nr", "val")
 _DROPPED = ("guards_code", "example_inputs")
 _TENSOR_FILES = ("original_state_dict", "original_constants", "state_dict", "constants")
@@ -94,6 +96,8 @@ class _Graph:
             elif isinstance(node, dict):
                 found = cast("dict[str, Json]", node)
                 stack += found.values()
+                for name in _own_inputs(found):
+                    self._inputs[name] = self._names.word(name)
                 qualified = next((found[key] for key in _NAME_KEYS[:4] if key in found), None)
                 arg: Json = found.get("arg")
                 name: Json = (
@@ -126,6 +130,10 @@ class _Graph:
     def _named_text(self, key: str, item: str) -> str:
         if key in _NAME_KEYS:
             return self._names.qualified(item)
+        if key in _CONTAINERS:
+            return self._names.containers(item)
+        if key == "as_string" and item in self._inputs:  # a scalar argument, not the input
+            return item
         if key == "processed_bytes":
             return _zeros(item)
         if key in _TENSOR_FILES:
@@ -196,6 +204,19 @@ class _Graph:
             return json.dumps(_Graph(json.loads(text), self._names).anonymous())
         except (ValueError, RecursionError):
             return ""
+
+
+def _own_inputs(node: Mapping[str, Json]) -> list[str]:
+    """Return the inputs of a method that an entry of its signature names."""
+    stack: list[Json] = [node.get("user_input"), node.get("constant_input")]
+    found: list[str] = []
+    while stack:  # an argument is in a table that says its kind
+        one = stack.pop()
+        if isinstance(one, dict):
+            items = cast("dict[str, Json]", one)
+            found += [v for key, v in items.items() if key in _INPUT_KEYS and isinstance(v, str)]
+            stack += items.values()
+    return found
 
 
 def _zeros(encoded: str) -> str:

@@ -75,6 +75,7 @@ def _secret_texts(one: Session) -> set[str]:
     found: set[str] = set()
     for node in _dicts(one.record) if one.record is not None else ():
         found |= {str(node.get(key) or "") for key in ("parameter_name", "buffer_name")}
+        found |= set(node.get("forward_arg_names") or ())  # of the method, as its inputs
         for path, kind in _module_types(node):
             found |= {path, *path.split("."), *(() if kind.startswith("torch.") else (kind,))}
         for line in str(node.get("stack_trace") or "").splitlines():
