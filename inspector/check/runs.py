@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from inspector.join.facts import JoinEvidence
 from inspector.join.methods import is_execution
-from inspector.profile.run_kinds import run_kinds
+from inspector.profile.run_kinds import names_nodes, run_kinds
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import OPERATOR_CALL
 from schema.errors import Severity
@@ -53,7 +53,9 @@ def _facts(blocks: list[Block], kinds: list[int], kind: int) -> int:
     inner = [
         sum(block.delegate_id(event) is not None for event in range(len(block))) for block in alike
     ]
-    least = min(counts) + min(inner)
+    least = min(counts)
+    if len(set(map(names_nodes, alike))) == 1:  # else what is inside has two kinds of names
+        least += min(inner)
     return least if least > 1 else 0
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import OPERATOR_CALL, inside_delegates
+from schema.payloads.identity import has_program_order
 
 _WRAPPERS = (OPERATOR_CALL,)  # not logged by every release
 _JUMP = "JF_CALL"
@@ -32,11 +33,24 @@ class _Steps:
         outer: events of instructions, each once, sorted
         inner: events inside delegates, the same
         jumps: whether there is control flow, so that other runs may take another way
+        by_node: see `names_nodes`
     """
 
     outer: Rows
     inner: Rows
     jumps: bool
+    by_node: bool
+
+
+def names_nodes(block: Block) -> bool:
+    """Return whether events inside delegates are called by the node of the payload.
+
+    An engine that logs the value of each node does so; kernels of the delegate's own library have
+    names and numbers of their own, so that runs of one program differ in them.
+    """
+    inside = np.unique(block.layout.delegate_str[inside_delegates(block)])
+    names = [block.strings[place] for place in inside.tolist() if place >= 0]
+    return bool(names) and all(map(has_program_order, names))
 
 
 def run_kinds(blocks: Sequence[Block]) -> list[int]:
@@ -86,15 +100,16 @@ def _steps(block: Block, known: dict[str, int]) -> _Steps:
         np.unique(steps[outer], axis=0),
         np.concatenate([rows, counts[:, None]], axis=1),
         _JUMP in block.strings,
+        names_nodes(block),
     )
 
 
 def _agree(one: _Steps, other: _Steps) -> bool:
     """Return whether nothing in two runs contradicts that they are of one method."""
     if not one.jumps and not other.jumps:
-        delegates = not len(one.inner) or not len(other.inner)
+        apart = not len(one.inner) or not len(other.inner) or one.by_node != other.by_node
         return np.array_equal(one.outer, other.outer) and (
-            delegates or np.array_equal(one.inner, other.inner)
+            apart or np.array_equal(one.inner, other.inner)
         )
     both = {tuple(row) for row in one.outer.tolist()} & {tuple(row) for row in other.outer.tolist()}
     places = _places(one.outer) & _places(other.outer)

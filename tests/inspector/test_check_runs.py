@@ -86,6 +86,50 @@ def _inside(event: AnyEvent) -> bool:
     )
 
 
+def by_node(file: LoadedFile) -> LoadedFile:
+    """Return a trace whose events inside delegates are called as a run with values calls them."""
+    dump = file.artifact
+    assert isinstance(dump, ETDump)
+    runs = []
+    for run in dump.run_data:
+        events, number = [], 0
+        for event in run.events:
+            if isinstance(event, ProfileEvent) and _inside(event):
+                number += 1
+                if number % 3 == 0:
+                    continue  # a library splits a node into several kernels, or joins some
+                name = f"node {number}"
+                event = replace(event, name=name, delegate_id_str=name, delegate_id_int=-1)
+            events.append(event)
+        runs.append(replace(run, events=table(events)))
+    path = f"{file.path}.values"
+    made = decode(encode(replace(dump, run_data=tuple(runs))))
+    return replace(file, path=path, artifact=made)
+
+
+@pytest.mark.parametrize("folder", TRACED, ids=label)
+def test_a_run_with_values_is_no_contradiction_to_a_timed_one(folder: Path) -> None:
+    timed = trace(folder)
+    for pair in ((timed, by_node(timed)), (by_node(timed), timed)):
+        found = check_session(Session("run", pair))
+        assert found.verdict in (BELONG, CANNOT_TELL), found.mismatch
+
+
+@pytest.mark.parametrize("name", ["convnet_xnnpack", "mm_xnnpack"])
+def test_only_instructions_are_facts_of_runs_with_two_kinds_of_names(name: str) -> None:
+    folder = DATA / "corpus/v1.5.1" / name
+    timed = trace(folder)
+    (link,) = check_session(Session("run", (timed, by_node(timed)))).links
+    (alike,) = check_session(Session("run", (timed, other_run(folder)))).links
+    assert link.matched < alike.matched
+
+
+def test_a_run_with_values_of_another_model_never_belongs() -> None:
+    for one, other in itertools.permutations(MODELS, 2):
+        found = check_session(Session("mix", (trace(one), by_node(trace(other)))))
+        assert found.verdict != BELONG
+
+
 def test_traces_of_two_methods_belong_to_the_program_that_has_both() -> None:
     loaded = session(DATA / "extra/two_methods")
     file = trace(DATA / "extra/two_methods")
