@@ -47,4 +47,5 @@ def run(options: Namespace) -> Answer:
     if found.odd_one_out:
         lines.append(f"The one that differs: {found.odd_one_out}")
     code = JUDGED if found.verdict == DO_NOT_BELONG else FINE
-    return Answer(data, lines=lines, tables=(shown(link_table(found)),), code=code)
+    tables = (shown(link_table(found)),)
+    return Answer(data, lines=lines, tables=tables, issues=session.unread(), code=code)

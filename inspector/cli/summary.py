@@ -14,6 +14,7 @@ from inspector.findings.attempts import command_of
 from inspector.findings.session import Finding, findings
 from inspector.tables.files import file_table
 from inspector.tables.methods import method_json, method_table
+from schema.etrecord import RecordFile
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(options: Namespace) -> Answer:
     tables = [shown(file_table(session), "files")]
     if found:
         tables.append(shown(method_table(found), "methods"))
-    return Answer(data, lines=lines, tables=tables)
+    return Answer(data, lines=lines, tables=tables, issues=session.unread())
 
 
 def _lines(session: Session, finding: Finding) -> list[str]:
@@ -51,12 +52,13 @@ def _lines(session: Session, finding: Finding) -> list[str]:
 def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
     """Return the JSON of a file."""
     issues = getattr(file.artifact, "issues", ())
+    unread = file.artifact.unread() if isinstance(file.artifact, RecordFile) else ()
     return {
         "path": file.path,
         "kind": file.kind,
         "bytes": file.size,
         "facts": dict(file_facts(session, file.artifact)),
-        "issues": len(issues),
+        "issues": len(issues) + len(unread),
         "error": file.error or None,
     }
 

@@ -14,7 +14,9 @@ _COMMON = frozenset(
     ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "scale", "zero_point")
 )
 # Inputs that are called after their kind alone.
-_PLAIN_INPUTS = frozenset(["data", "image", "images", "input", "inputs", "kwargs", "mask", "other", "tensor", "value"])
+_PLAIN_INPUTS = frozenset(
+    ["data", "image", "images", "input", "inputs", "kwargs", "mask", "other", "tensor", "value"]
+)
 _NUMBERED = re.compile(r"_?(?:arg|args|input|kwarg|kwargs|input_spec)_?\d*(?:_\d+)*")
 _LEAST_WORD = 6  # letters of a word of its own; shorter ones are also words of formats
 _FIRST = "mnopqrstuvwxyzabcdefghijklMNOPQRSTUVWXYZABCDEFGHIJKL"

@@ -76,7 +76,7 @@ def _belonging(session: Session) -> list[Finding]:
 
 
 def _problems(session: Session) -> list[Finding]:
-    issues = session.all_issues()
+    issues = (*session.all_issues(), *session.unread())
     errors = [issue for issue in issues if issue.severity is Severity.ERROR]
     warnings = [issue for issue in issues if issue.severity is Severity.WARNING]
     if errors:

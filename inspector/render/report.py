@@ -230,7 +230,8 @@ def _size(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
 
 
 def _issues(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
-    return table_html(issue_table(session.all_issues()), _MOST_ROWS, words=words)
+    issues = (*session.all_issues(), *session.unread())
+    return table_html(issue_table(issues), _MOST_ROWS, words=words)
 
 
 SECTIONS: tuple[tuple[str, Section], ...] = (

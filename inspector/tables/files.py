@@ -89,7 +89,7 @@ def issue_table(issues: tuple[Issue, ...]) -> Table:
 def all_issues(session: Session) -> tuple[Issue, ...]:
     """Return the issues of the files, and about the payloads inside the program."""
     inside = unread_payloads(session.program) if session.program is not None else ()
-    return (*session.all_issues(), *inside)
+    return (*session.all_issues(), *session.unread(), *inside)
 
 
 def kind_label(kind: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
+
+import msgspec
 
 from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
@@ -37,6 +39,7 @@ from schema.objects.cyclic_gc import gc_suspended
 Buffer = bytes | bytearray | memoryview
 T = TypeVar("T")
 _STEP = 1 << 20  # bytes compared at once, so that equal weights are never copied entirely
+_SMALL = 1 << 20  # bytes of a graph that is built to see whether it can be
 _SHOWN = 5  # names that an issue lists
 
 
@@ -252,20 +255,50 @@ class RecordFile:
         }
 
     def with_tensor_issues(self) -> RecordFile:
-        """Return the record with an issue for each part of tensors that cannot be read.
+        """Return the record with an issue for each part of tensors that cannot be read."""
+        found = self._once("tensor issues", self._tensor_issues)
+        self._cache["tensor issues"] = ()  # else `unread` would name them again
+        return replace(self, issues=(*self.issues, *found)) if found else self
 
-        Members that are packed are not unpacked for it.
+    def unread(self) -> tuple[Issue, ...]:
+        """Return an issue for each graph and part of tensors that cannot be read.
+
+        Those found on opening are not among them. Members that are packed are not unpacked for it,
+        and of a large graph nothing is built: it is only asked whether it is JSON.
         """
+        found: list[Issue] = []
+        for name in self.program_names:
+            member = self.archive.get(name)
+            if member is not None and not member.compressed:
+                found += self._graph_issues(name, whole=name in self.roles.edge.values())
+        tensors = self._once("tensor issues", self._tensor_issues)
+        return (*found, *(one for one in tensors if one.severity is not Severity.INFO))
+
+    def _graph_issues(self, name: str, *, whole: bool) -> list[Issue]:
+        """Return why a program cannot be read, or that its bytes were changed."""
+        try:
+            if (
+                (whole and len(self.read(name)) <= _SMALL)
+                or f"program:{name}" in self._cache
+                or not self._once(f"is JSON:{name}", lambda: _is_json(self.read(name)))
+            ):
+                self.program(name)
+            return self._once(
+                f"sum:{name}", lambda: _checksum_issues(self.archive, name, self.file)
+            )
+        except FormatError as error:
+            words = str(error).removeprefix(f"{self.file}: ")
+            words = words if name in words else f"in {name}: {words}"
+            return [Issue(Severity.ERROR, self.file, f"{words}; its graph is missing")]
+
+    def _tensor_issues(self) -> tuple[Issue, ...]:
         found: list[Issue] = []
         for name in (program + side for program in self.program_names for side in m.SIDE_FILES):
             member = self.archive.get(name)
             if member is None or member.compressed:
                 continue
             try:
-                issues = [
-                    (one.severity, f"in {one.where}: {one.message}")
-                    for one in self.saved(name).issues
-                ]
+                issues = _as_one(self.saved(name).issues)
             except FormatError as error:
                 words = str(error).removeprefix(f"{self.file}: ")
                 issues = [(Severity.ERROR, f"{words}; the tensors in it are missing")]
@@ -273,7 +306,7 @@ class RecordFile:
                 found.append(Issue(severity, self.file, words.replace(name, member.name)))
         if self.weights is not None:
             found += [replace(one, where=self.file) for one in self.weights.issues()]
-        return replace(self, issues=(*self.issues, *found)) if found else self
+        return tuple(found)
 
     # ---- everything together
     def check(self) -> tuple[Issue, ...]:
@@ -355,10 +388,30 @@ def _same(mine: memoryview, others: memoryview) -> bool:
     return all(bytes(mine[at : at + _STEP]) == bytes(others[at : at + _STEP]) for at in steps)
 
 
-def _checksum_issues(archive: Archive, name: str) -> list[Issue]:
+def _as_one(issues: Sequence[Issue]) -> list[tuple[Severity, str]]:
+    """Return the worst of the issues of a member, with the number of the others."""
+    ranks = list(Severity)
+    worst = max(issues, key=lambda one: ranks.index(one.severity), default=None)
+    if worst is None:
+        return []
+    rest = f"; and {len(issues) - 1} more" if len(issues) > 1 else ""
+    return [(worst.severity, f"in {worst.where}: {worst.message}{rest}")]
+
+
+def _checksum_issues(archive: Archive, name: str, file: str = "") -> list[Issue]:
     if archive.checksum_matches(name):
         return []
-    return [Issue(Severity.WARNING, name, "its bytes do not have the checksum of the archive")]
+    words = "its bytes do not have the checksum of the archive"
+    return [Issue(Severity.WARNING, file or name, f"in {name}: {words}" if file else words)]
+
+
+def _is_json(data: memoryview) -> bool:
+    """Return whether bytes are JSON; False also for numbers that strict JSON lacks, as NaN."""
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _named_tensors(tree: Tree) -> Mapping[str, TensorData]:

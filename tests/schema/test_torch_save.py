@@ -357,11 +357,17 @@ def test_file_empty_is_an_absent_datum() -> None:
     assert read(b"") == SavedTree(None, loaded=False)
 
 
-@pytest.mark.parametrize("data", [pickled(b"N"), b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", b"?"])
+@pytest.mark.parametrize("data", [pickled(b"N"), b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."])
 def test_file_that_is_a_legacy_pickle_is_reported_and_not_loaded(data: bytes) -> None:
     found = read(data)
     assert (found.value, found.loaded) == (None, False)
     assert "legacy pickle, not loaded" in found.issues[0].message
+
+
+@pytest.mark.parametrize("data", [b"?", b"some text", b"\x00" * 64, b"\xff\x80"])
+def test_file_that_is_neither_archive_nor_pickle_is_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match=r"a file of torch\.save"):
+        read(data)
 
 
 def test_file_without_pickle_is_refused() -> None:

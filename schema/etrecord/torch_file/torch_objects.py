@@ -58,11 +58,11 @@ class TorchObjects:
         self._copies_left = 2 * len(archive.data)
         self._noted: set[str] = set()
 
-    def note(self, message: str) -> None:
-        """Record an issue once, up to a limit."""
+    def note(self, message: str, severity: Severity = Severity.WARNING) -> None:
+        """Record an issue once, up to a limit; nothing is damaged where it is but information."""
         if message not in self._noted and len(self._noted) < _SHOWN_ISSUES:
             self._noted.add(message)
-            self.issues.append(Issue(Severity.WARNING, self._prefix, message))
+            self.issues.append(Issue(severity, self._prefix, message))
 
     def persistent(self, identity: Value) -> Value:
         """Return the storage of a persistent id."""
@@ -121,7 +121,7 @@ class TorchObjects:
 
     def quantized_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return the integers of a quantized tensor; its parameters are only reported."""
-        self.note("quantized tensors are shown as their stored integers")
+        self.note("quantized tensors are shown as their stored integers", Severity.INFO)
         return self.tensor((*arguments[:4], *arguments[5:6]))
 
     def meta_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
@@ -132,7 +132,8 @@ class TorchObjects:
     def wrapper_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return the outer layout of a tensor subclass that wraps other tensors."""
         kind, dtype, sizes, strides = (*arguments, *(None,) * 4)[:4]
-        self.note(f"tensors of type {_name_of(kind)} are shown without their bytes")
+        words = f"tensors of type {_name_of(kind)} are shown without their bytes"
+        self.note(words, Severity.INFO)
         return self._layout(_dtype(dtype), 0, sizes, strides)
 
     def constant(self, arguments: tuple[Value, ...]) -> str | None:

@@ -14,6 +14,7 @@ from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_file.torch_objects import TorchObjects
 
 Tree: TypeAlias = Any
+_PROTOCOL = b"\x80"  # how every pickle of torch.save begins
 _PICKLE = "/data.pkl"
 _MAX_DEPTH = 100  # readers of the tree are recursive
 _MAX_ITEMS = 300_000
@@ -46,6 +47,10 @@ def read_torch_save(data: memoryview, where: str, budget: Budget | None = None) 
     if not len(data):
         return SavedTree(None, loaded=False)
     if not starts_like_zip(bytes(data[:4])):
+        if bytes(data[:1]) != _PROTOCOL:
+            raise FormatError(
+                "a file of torch.save", f"bytes {bytes(data[:8]).hex(' ')}", field=where
+            )
         text = "legacy pickle, not loaded: save the record again with ExecuTorch 1.3 or later"
         return SavedTree(None, (Issue(Severity.WARNING, where, text),), loaded=False)
     try:
