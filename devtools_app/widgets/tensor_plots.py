@@ -47,7 +47,8 @@ class ValueHistogram(Plot):
         """Show another tensor, or a message without one."""
         self._found = found
         if found is None or not len(found.counts):
-            self.show_message(message or "No finite values")
+            ordered = found is None or found.facts is not None
+            self.show_message(message or ("No finite values" if ordered else "Complex values"))
             self.redraw(whole=True)
             return
         low, high = float(found.edges[0]), float(found.edges[-1])
@@ -139,7 +140,8 @@ class TensorHeat(Plot):
         known = image.values[np.isfinite(image.values)]
         ends = [float(known.min()), float(known.max())] if len(known) else []
         rows, columns = image.grid
-        self.title.setText(f"{rows:,} × {columns:,}")
+        meaning = ", magnitudes" if image.magnitude else ""
+        self.title.setText(f"{rows:,} × {columns:,}{meaning}")
         self.note.setText(self._legend(ends))
         self._wrap_note()
         size = f"{plural(rows, 'row')} and {plural(columns, 'column')}"

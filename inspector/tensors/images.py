@@ -75,6 +75,7 @@ class TensorImage:
         choice: what is shown
         sizes: of the tensor
         sampled: whether only a part of the elements of each patch was read
+        magnitude: whether the elements are complex, so that values are their magnitudes
 
     Shapes: values float64[rows, columns], at most SIDE a side
     """
@@ -85,6 +86,7 @@ class TensorImage:
     choice: SliceChoice
     sizes: tuple[int, ...]
     sampled: bool = False
+    magnitude: bool = False
 
     def cell(self, row: int, column: int) -> tuple[int, ...] | None:
         """Return the place of the element in a cell of the grid, None between tiles."""
@@ -167,7 +169,8 @@ def image_of(elements: Elements, choice: SliceChoice, check: Check = lambda: Non
         rows = taken[0][start : start + rows_at_once]
         block = _cells(elements, choice, tile, rows, taken[1])
         done.append(_patches(block, steps[0], steps[1]))
-    return TensorImage(np.concatenate(done), grid, tile, choice, sizes, sampled)
+    is_complex = elements.at(np.zeros((1, len(sizes)), np.int64)).dtype.kind == "c"
+    return TensorImage(np.concatenate(done), grid, tile, choice, sizes, sampled, is_complex)
 
 
 def _taken(side: int, step: int, keep: int) -> NDArray[np.int64]:
@@ -187,8 +190,8 @@ def _cells(
     places, there = grid_places(elements.sizes, choice, tile, rows, columns)
     found = np.full(len(places), np.nan)
     values: Array = elements.at(places[there])
-    if values.dtype.kind in "biuf":
-        numbers = widened(values)
+    if values.dtype.kind in "biufc":
+        numbers = np.abs(values) if values.dtype.kind == "c" else widened(values)
         found[there] = np.where(np.isfinite(numbers), numbers, np.inf)
     return np.reshape(found, (len(rows), len(columns)))
 

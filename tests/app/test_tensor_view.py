@@ -426,3 +426,23 @@ def test_a_right_click_on_a_part_in_size_leads_to_its_tensor(
     next(one for one in menu.actions() if one.text() == "Show in Tensor").trigger()
     pane = ready(window, qtbot)
     qtbot.waitUntil(lambda: pane.facts.sheet.title == "stem.0.weight", timeout=20_000)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_values_are_drawn_as_magnitudes_and_never_called_infinite(
+    qtbot, theme, dtype: type
+) -> None:
+    array = np.array([[3 + 4j, 0, 1j], [-2, np.nan, complex(0, np.inf)]], dtype)
+    picture = tensor_picture(held(array), None, None, unchecked, values=True)
+    assert picture.image is not None
+    assert picture.image.magnitude
+    assert np.array_equal(picture.image.values, [[5, 0, 1], [2, np.inf, np.inf]])
+    heat, histogram = TensorHeat(theme), ValueHistogram(theme)
+    for widget in (heat, histogram):
+        qtbot.addWidget(widget)
+    heat.show_image(picture.image, str)
+    assert heat.title.text() == "2 × 3, magnitudes"
+    histogram.show_summary(summary(held(array).elements()))
+    assert "finite" not in histogram.accessibleDescription()
+    assert picture.values is not None
+    assert picture.values.table.length == 6
