@@ -11,7 +11,7 @@ from inspector.jobs import planning
 from inspector.jobs import run as jobs
 from inspector.jobs.planning import PlanJob, plans_of
 from inspector.jobs.run import JobRun
-from inspector.memory.plan import analyse_memory
+from inspector.memory.plan import MemoryPlan, analyse_memory
 from inspector.memory.replan import blocks_of, plan_figures
 from inspector.tables.planners import IN_FILE, planner_table
 from tests.inspector.cli_runs import run, valid
@@ -71,6 +71,21 @@ def test_naive_planner_reuses_nothing_and_lent_memory_is_not_planned(monkeypatch
     assert plan_figures(lent["naive"].arenas[0]).planned_bytes < naive.planned_bytes
     table = planner_table(plan, others)
     assert table.text(0, 0) == IN_FILE
+
+
+def test_rows_of_several_buffers_begin_with_their_buffer(monkeypatch) -> None:
+    path = next(one for one in PROGRAMS if one.name == "convnet_portable")
+    plan, others = planned(monkeypatch, path, "forward")
+    alone = planner_table(plan, others)
+    assert [column.title for column in alone.columns][-1] == "buffer"
+
+    def doubled(one: MemoryPlan) -> MemoryPlan:
+        return replace(one, arenas=(one.arenas[0], replace(one.arenas[0], mem_id=2)))
+
+    table = planner_table(doubled(plan), {name: doubled(one) for name, one in others.items()})
+    assert [column.title for column in table.columns][:2] == ["planner", "buffer"]
+    assert [table.text(row, 1) for row in range(4)] == ["1", "2", "1", "2"]
+    assert {column.title for column in table.columns} == {c.title for c in alone.columns}
 
 
 def test_unknown_planner_and_method_are_named(monkeypatch) -> None:
