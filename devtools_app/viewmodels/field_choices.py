@@ -110,7 +110,8 @@ def _partitioner_choice(row: Mapping[str, str]) -> FieldChoice:
     if not row["why_not"]:
         return FieldChoice(row["alias"], row["summary"])
     remedy = f": {row['install']}" if row["install"] else ""
-    return FieldChoice(row["alias"], f"not available here, {row['why_not']}{remedy}", usable=False)
+    why = f"not available here · {row['summary']} · {row['why_not']}{remedy}"
+    return FieldChoice(row["alias"], why, usable=False)
 
 
 def choices_of(one: FormField, known: Vocabulary) -> tuple[FieldChoice, ...]:

@@ -70,12 +70,16 @@ def stacked_sessions(
     quantity = made[current].data.quantity
     kept = {place: one for place, one in made.items() if one.data.quantity is quantity}
     omitted = tuple(title for place, (title, _) in enumerate(sessions) if place not in kept)
+    idle = tuple(title for place, (title, _) in enumerate(sessions) if place not in made)
+    others = tuple(title for title in omitted if title not in idle)
     owner = [np.full(len(one.rows), place, np.int64) for place, one in kept.items()]
     parts = list(kept.values())
     legend = tuple(dict.fromkeys(entry for one in parts for entry in one.legend))
     notes = dict.fromkeys(note for one in parts for note in one.note.split(" · ") if note)
-    if omitted:
-        notes[f"left out: {', '.join(omitted)}"] = None
+    if idle:
+        notes[f"no run of {method or 'the method'}: {', '.join(idle)}"] = None
+    if others:
+        notes[f"left out for another unit: {', '.join(others)}"] = None
     rows = np.concatenate([one.rows for one in parts])
     merged = Timeline(_merged([one.data for one in parts]), rows, legend, " · ".join(notes))
     return SessionTimelines(merged, np.concatenate(owner), omitted)

@@ -235,7 +235,7 @@ def test_partitioner_that_is_not_usable_says_why_and_what_installs_it(
 ) -> None:
     why = "ModuleNotFoundError: No module named 'vendorpack.parts'"
     rows = [
-        {"alias": "vendor", "summary": "v", "why_not": why, "install": install_of(why)},
+        {"alias": "vendor", "summary": "Vendor: cards", "why_not": why, "install": install_of(why)},
         {"alias": "xnnpack", "summary": "x", "why_not": "", "install": ""},
     ]
     monkeypatch.setattr(field_choices, "stock_partitioners", lambda _python: {"partitioners": rows})
@@ -243,7 +243,8 @@ def test_partitioner_that_is_not_usable_says_why_and_what_installs_it(
     form.offer(Vocabulary(partitioners=partitioner_choices(EXECUTORCH, "")))
     box = form.widgets["partitioners"].adding
     at = box.findData("vendor")
-    assert f"not available here, {why}: pip install vendorpack" in box.itemText(at)
+    whole = f"vendor  ·  not available here · Vendor: cards · {why}: pip install vendorpack"
+    assert box.itemText(at) == whole
     assert not box.model().item(at).isEnabled()
     assert box.model().item(box.findData("xnnpack")).isEnabled()
     assert install_of("ImportError: DLL load failed") == ""

@@ -188,7 +188,16 @@ def test_sessions_with_another_unit_are_left_out_and_named() -> None:
     content = timeline_content(session, "", SESSIONS, [("A  made", session), ("B  c", cycles)])
     assert content.timeline is not None
     assert content.timeline.data.quantity is Quantity.TIME
-    assert "left out: B  c" in content.timeline.note
+    assert "left out for another unit: B  c" in content.timeline.note
+
+
+def test_sessions_without_a_run_of_the_method_are_named_with_that_reason() -> None:
+    one, idle = traced([delegated_run(2)]), traced([])
+    sessions = [("A  made", one), ("B  idle", idle), ("C  also", one)]
+    content = timeline_content(one, "", SESSIONS, sessions)
+    assert content.timeline is not None
+    assert "no run of the method: B  idle" in content.timeline.note
+    assert "C  also" not in content.timeline.note
 
 
 def canvas_point(pane: TimelinePane, event: int) -> QPoint:
