@@ -32,6 +32,7 @@ class CallDots(Plot):
     """
 
     as_table = "the calls, below it"
+    as_rows = True
     chosen = Signal(int)
     activated = Signal(int)
 

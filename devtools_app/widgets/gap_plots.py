@@ -35,6 +35,7 @@ class GrowthPlot(Plot):
     """
 
     as_table = "the outputs, beside or below it"
+    as_rows = True
     chosen = Signal(int)
     zoom_axes = "x"
 

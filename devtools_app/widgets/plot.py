@@ -40,8 +40,13 @@ _WHEEL = 1.0015  # per eighth of a degree: one notch (120) zooms by 1.2
 _ZOOM = 1.3
 _MARGIN = 10
 NOTHING = -1
-_NEXT = (Qt.Key.Key_Right, Qt.Key.Key_Up)
-_FORMER = (Qt.Key.Key_Left, Qt.Key.Key_Down)
+_STEPS: dict[int, int] = {
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Up: 1,
+    Qt.Key.Key_Down: -1,
+}
+_ROW_STEPS: dict[int, int] = {**_STEPS, Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
 
 
@@ -52,10 +57,13 @@ class Plot(QWidget):
         zoom_axes: axes on which wheel, drag, plus, minus and Space work: x, y, xy or none
         ground: background role of the palette
         as_table: where a table has the same facts
+        as_rows: whether its points are in the order of the rows of a table, so that the arrow down
+            leads to the next one
     """
 
     zoom_axes = ""
     as_table = ""
+    as_rows = False
     ground = "raised"
 
     def __init__(self, theme: Theme, name: str) -> None:
@@ -342,8 +350,8 @@ class Plot(QWidget):
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
-        if key in (*_NEXT, *_FORMER):
-            taken = self.step(1 if key in _NEXT else -1)
+        if key in _STEPS:
+            taken = self.step((_ROW_STEPS if self.as_rows else _STEPS)[key])
         elif self.zoom_axes and key in (*_NEARER, Qt.Key.Key_Minus):
             self.zoom(_ZOOM if key in _NEARER else 1 / _ZOOM)
             taken = True

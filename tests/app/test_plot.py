@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.call_plot import CallPlot
 from devtools_app.widgets.chart import Chart
+from devtools_app.widgets.gap_plots import GrowthPlot
 from devtools_app.widgets.plot import Plot
+from devtools_app.widgets.roofline_plot import RooflinePlot
+from devtools_app.widgets.state_plot import StatePlot
 
 pytestmark = pytest.mark.gui
 
@@ -102,3 +110,25 @@ def test_titles_of_axes_have_no_factor_beside_the_unit_of_the_labels(
     page.show()
     assert "delegated / %" in chart._item.getAxis(side).labelString()
     assert "(x" not in chart._item.getAxis(side).labelString()
+
+
+@pytest.mark.parametrize(
+    ("make", "down"),
+    [
+        (lambda theme: GrowthPlot(theme, 1e-12), 1),
+        (CallPlot, 1),
+        (StatePlot, 1),
+        (RooflinePlot, -1),
+    ],
+)
+def test_the_arrow_down_leads_to_the_next_row_where_points_are_rows_in_order(
+    qtbot, theme: Theme, monkeypatch: pytest.MonkeyPatch, make: Callable[[Theme], Plot], down: int
+) -> None:
+    plot = make(theme)
+    qtbot.addWidget(plot)
+    taken: list[int] = []
+    monkeypatch.setattr(plot, "step", lambda by: taken.append(by) or True)
+    keys = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Right, Qt.Key.Key_Left)
+    for key in keys:
+        qtbot.keyClick(plot, key)
+    assert taken == [down, -down, 1, -1]
