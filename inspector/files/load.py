@@ -265,12 +265,16 @@ def stem_of(path: str) -> str:
 def pair(path: str) -> tuple[str, ...]:
     """Return the file and related files next to it, of the same run or model.
 
-    A folder with one program is a session; in a folder with several, files of one stem belong.
-    Another trace is of another run, unless it is the one with the values of this run.
+    A folder with one program is a session; in a folder with several, files of one stem belong, as
+    do those of a file that is no ExecuTorch file. Another trace is of another run, unless it is the
+    one with the values of this run. An exported program belongs to none.
     """
     chosen = Path(path)
-    others = siblings(chosen.parent)
-    if sniff_file(chosen) == "etdump":
+    kind = sniff_file(chosen)
+    others = [one for one in siblings(chosen.parent) if sniff_file(Path(one)) != EXPORTED]
+    if not kind and _size(path) and not _is_blank(chosen):
+        others = [one for one in others if stem_of(one) == stem_of(path)]
+    if kind == "etdump":
         dumps = {name for name in others if sniff_file(Path(name)) == "etdump"}
         others = [one for one in others if one not in dumps or _one_run(chosen, Path(one))]
     programs = [name for name in others if sniff_file(Path(name)) == "pte"]

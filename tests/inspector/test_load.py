@@ -205,6 +205,26 @@ def test_files_of_one_stem_are_paired(tmp_path: Path) -> None:
     assert names == {"a.pte", "a.etdp"}
 
 
+@pytest.mark.parametrize("damage", [b"\x07garbage" * 40, b"plain text of nothing\n"])
+def test_a_file_of_no_kind_brings_only_files_of_its_name(tmp_path: Path, damage: bytes) -> None:
+    for name in ("model.pte", "model.etrecord", "run.etdp"):
+        shutil.copy(SESSION / name, tmp_path / name)
+    (tmp_path / "random.bin").write_bytes(damage)
+    assert pair(str(tmp_path / "random.bin")) == (str(tmp_path / "random.bin"),)
+    (tmp_path / "model.pte").write_bytes(damage)
+    found = [Path(name).name for name in pair(str(tmp_path / "model.pte"))]
+    assert found == ["model.pte", "model.etrecord"]
+
+
+@pytest.mark.parametrize("chosen", ["net.pt2", "random.bin"])
+def test_exported_programs_are_brought_by_no_other_file(tmp_path: Path, chosen: str) -> None:
+    for name in ("net.pt2", "other.pt2"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("net/models/model.json", "{}")
+    (tmp_path / "random.bin").write_bytes(b"\x07garbage")
+    assert pair(str(tmp_path / chosen)) == (str(tmp_path / chosen),)
+
+
 def test_lone_program_takes_all_beside_it() -> None:
     names = {Path(name).name for name in pair(str(SESSION / "run.etdp"))}
     assert names == {"model.pte", "model.etrecord", "run.etdp", "run.debug"}
