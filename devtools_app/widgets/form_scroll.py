@@ -8,7 +8,11 @@ from typing_extensions import override
 
 
 class FormScroll(QScrollArea):
-    """Shows a form without a horizontal scroll bar; its least width follows the text size."""
+    """Shows a form; its least width follows the text size.
+
+    A horizontal scroll bar is there only where the window has less room than that, as with large
+    text and a panel at each side.
+    """
 
     def __init__(self, form: QWidget) -> None:
         super().__init__()
@@ -17,7 +21,6 @@ class FormScroll(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         form.installEventFilter(self)
 
     @override

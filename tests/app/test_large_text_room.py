@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QHeaderView
+from PySide6.QtWidgets import QHeaderView, QScrollArea
 
 from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.slices import Slices
@@ -85,3 +85,23 @@ def test_names_of_parts_differ_beside_the_map_of_sizes(make_window, qtbot, facto
     letter = QFontMetrics(window.theme.mono()).horizontalAdvance("m")
     assert head.sectionSize(0) >= 24 * letter
     assert found.canvas.width() >= 0.35 * found.splitter.width()
+
+
+@pytest.mark.parametrize("name", ["run", "sweep"])
+def test_forms_without_room_beside_a_panel_can_be_scrolled_to_their_ends(
+    make_window, qtbot, name: str
+) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP[:2])
+    window.show_view("recipe")
+    window.theme.set_size(2 * BASE_SIZE)
+    window.show_view(name)
+    still(window, qtbot)
+    page = next(host.view for host in window.hosts if host.spec.name == name)
+    assert page is not None
+    areas = [one for one in page.findChildren(QScrollArea) if one.isVisible() and one.widget()]
+    assert areas
+    for area in areas:
+        hidden = area.widget().width() > area.viewport().width()
+        assert area.horizontalScrollBar().isVisible() is hidden
