@@ -135,8 +135,9 @@ class RangeRows:
         whole: time of the same events, uncut; NaN where inside is, and of unattributed time
         events: number of events in the range
         cut: number of them that a border cuts
+        start: of the first of these events, since the begin of its run; NaN of unattributed time
 
-    Shapes: rows, events, cut int64[n]; inside, whole float64[n]
+    Shapes: rows, events, cut int64[n]; inside, whole, start float64[n]
     """
 
     part: BlockRows
@@ -145,6 +146,7 @@ class RangeRows:
     whole: Floats
     events: Ints
     cut: Ints
+    start: Floats
 
 
 def run_ranges(session: Session, method: str, span: TimeRange) -> tuple[RunRange, ...]:
@@ -204,7 +206,7 @@ def range_times(
         first = one.run.first_row
         if first not in found:
             found[first] = _BlockRange(blocks[one.run.block])
-        total.add(found[first], one)
+        total.add(found[first], one, one.start - span.start * scale)
     rows = tuple(one.rows(parts[first], scale) for first, one in found.items() if first in parts)
     sums = total.sums(span, Quantity.TIME if is_time(source) else Quantity.TICKS)
     return replace(sums, logged=session.times_with_values), rows
@@ -224,6 +226,7 @@ class _BlockRange:
         whole: ticks of the same occurrences, uncut
         events: number of occurrences in the range
         cut: number of those that a border cuts
+        first: ticks from the begin of a run to the first of them, NaN without one
         apart: events of delegates that lie outside of their call, bool[events]
     """
 
@@ -232,11 +235,12 @@ class _BlockRange:
         self.parts = attribution(block)
         self.inside, self.whole = np.zeros(len(block)), np.zeros(len(block))
         self.events, self.cut = np.zeros(len(block), np.int64), np.zeros(len(block), np.int64)
+        self.first = np.full(len(block), np.nan)
         self.apart = np.zeros(len(block), np.bool_)
         self._call = _calls_around(block, self.parts.calls)
 
-    def add(self, one: RunRange) -> tuple[float, float] | None:
-        """Add a run; return the ticks of its overlap with the range, None without one."""
+    def add(self, one: RunRange, begun: float) -> tuple[float, float] | None:
+        """Add a run that begun at some ticks; return the overlap with the range, None without."""
         start, end, event = occurrences(self.block, one.run.run)
         low, high = one.start, one.end
         point = (start == end) & (start >= low) & (start < high)
@@ -251,6 +255,7 @@ class _BlockRange:
         self.inside += np.bincount(event, clipped, minlength=count)
         self.whole += np.bincount(event, end - start, minlength=count)
         self.events += np.bincount(event, minlength=count)
+        np.fmin.at(self.first, event, start - begun)
         self.cut += np.bincount(event[(start < low) | (end > high)], minlength=count)
         return max(low, begin), min(high, last)
 
@@ -271,9 +276,18 @@ class _BlockRange:
         events, cut = np.zeros(len(part), np.int64), np.zeros(len(part), np.int64)
         events[known], cut[known] = self.events[part.event[known]], self.cut[part.event[known]]
         counted = known & (part.kind != REST)
+        start = np.full(len(part), np.nan)
+        start[known] = self.first[part.event[known]]
+        start[np.isnan(inside) | (part.kind == LEFT)] = np.nan
         kept = np.flatnonzero(((events > 0) & counted) | (~counted & (inside > 0)))
         return RangeRows(
-            part, kept, inside[kept] / scale, whole[kept] / scale, events[kept], cut[kept]
+            part,
+            kept,
+            inside[kept] / scale,
+            whole[kept] / scale,
+            events[kept],
+            cut[kept],
+            start[kept] / scale,
         )
 
     def _of_rows(self, part: BlockRows, ticks: Floats) -> Floats:
@@ -320,10 +334,10 @@ class _Total:
         self._ends: list[tuple[float, float]] = []
         self._runs = 0
 
-    def add(self, block: _BlockRange, one: RunRange) -> None:
+    def add(self, block: _BlockRange, one: RunRange, begun: float) -> None:
         """Add a run to its block."""
         self._runs += 1
-        ends = block.add(one)
+        ends = block.add(one, begun)
         if ends is not None:
             self._ends.append(
                 ((ends[0] - one.start) / self._scale, (ends[1] - one.start) / self._scale)

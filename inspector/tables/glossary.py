@@ -15,6 +15,7 @@ TIMES = {
     "share of method": "the time in all runs as a share of that of the method with the trace",
     "time in range": "the part of the time of a run that lies in the chosen range",
     "share of range": "the time in the range as a share of that of the method in it",
+    "start": "when the first of its events begins, counted from the begin of the run or trace",
     "uncut time": "time of the whole events, also of what lies outside of the chosen range",
     "events": "events that overlap the chosen range",
     "cut": "events that begin before the chosen range or end after it",

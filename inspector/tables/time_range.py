@@ -142,6 +142,9 @@ def range_table(
         number_column(
             "instruction", np.where(steps < 0, np.nan, steps), Quantity.COUNT, missing="—"
         ),
+        number_column(
+            "start", cells.of(lambda one: one.start), sums.quantity, unit=unit, missing="—"
+        ),
     )
     muted = np.isin(cells.of_part("kind"), (REST, LEFT))
     return Table(columns, len(cells.inside), cells.keys(method), muted, "operators")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import inspector
+from devtools_app.viewmodels.timeline import one_run
 from inspector.export.chrome_trace import chrome_trace
 from inspector.files.session import Session, SessionOptions
 from inspector.profile.operator_rows import operator_rows
@@ -205,3 +206,30 @@ def test_trace_verb_takes_a_range(tmp_path: Path) -> None:
 def test_is_an_event_named_by_profile_rows_selected() -> None:
     session = traced([[ProfileEvent("Method::execute", -1, 0, 0, 20)]])
     assert time_range(session, "").length == 0
+
+
+@pytest.mark.parametrize("span", [TimeRange(), TimeRange(30, 80), TimeRange(20, math.inf, "1")])
+def test_events_have_the_start_at_which_the_timeline_draws_them(span: TimeRange) -> None:
+    session = traced([delegated_run(3)])
+    table = time_range(session, "", span=span)
+    found = {column.id: column for column in table.columns}
+    starts: dict[str, list[float]] = {}
+    for name, start in zip(found["operator"].values, found["start"].values, strict=True):
+        starts.setdefault(str(name), []).append(float(start))
+    assert min(starts["gemm"]) == 20  # of a call that begins at 10, since the begin of the run
+    assert min(starts["tanh"]) == 50
+    assert all(map(math.isnan, starts.get("unattributed", ())))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_starts_are_those_of_the_trace(name: str) -> None:
+    session = opened(name)
+    (chosen,) = run_ranges(session, "forward", TimeRange())
+    _, parts = range_times(session, "forward", TimeRange())
+    table = time_range(session, "forward")
+    start = next(column for column in table.columns if column.id == "start")
+    drawn = one_run(session, (chosen.run,)).data.start
+    known = np.asarray([value for value in start.values if value == value])
+    assert len(known) == sum(int(np.isfinite(one.start).sum()) for one in parts) > 5
+    apart = np.abs(known[:, None] - (drawn - drawn.min())[None, :]).min(axis=1)
+    assert float(apart.max()) <= 1.0  # ns
