@@ -48,8 +48,9 @@ def names_nodes(block: Block) -> bool:
     An engine that logs the value of each node does so; kernels of the delegate's own library have
     names and numbers of their own, so that runs of one program differ in them.
     """
-    inside = np.unique(block.layout.delegate_str[inside_delegates(block)])
-    names = [block.strings[place] for place in inside.tolist() if place >= 0]
+    inside = block.layout.delegate_str[inside_delegates(block)]
+    places: list[int] = np.unique(inside).tolist()
+    names = [block.strings[place] for place in places if place >= 0]
     return bool(names) and all(map(has_program_order, names))
 
 
