@@ -13,7 +13,7 @@ from schema.objects.plural import plural
 
 
 class FoldedColumns(ToolButton):
-    """Says how many columns a view hides; a click lists all, to show or hide.
+    """Has the number of columns that a view hides; a click lists all, to show or hide.
 
     Args:
         fit: of the view

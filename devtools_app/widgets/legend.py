@@ -307,7 +307,7 @@ def _word_colour(entry: LegendEntry, colours: CanvasColours) -> str:
 
 
 def _words(entry: LegendEntry) -> str:
-    """Return what an entry says to those who do not see it."""
+    """Return an entry as text, for those who do not see it."""
     ends = f"{entry.low} to {entry.high}" if entry.swatch is Swatch.RAMP else ""
     return " ".join(filter(None, (entry.label, ends)))
 

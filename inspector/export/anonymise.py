@@ -42,7 +42,7 @@ KEPT = (  # what a copy has of the original
     " getters, sizes, memory plans and times"
 )
 GONE = (  # what it has not
-    "weights, inputs, outputs, logged values, texts of getters and lines of code; modules,"
+    "weights, inputs, outputs, logged values, strings of getters and lines of code; modules,"
     " tensors, inputs, keys, source files and functions have other names, the same for the same"
     " everywhere; paths are overwritten"
 )
@@ -232,7 +232,7 @@ def _program_text(path: str, text: str, names: Names) -> str:
 
 
 def _told(program: ProgramFile) -> set[str]:
-    """Return where a program has texts that a method returns, as a getter of a name does."""
+    """Return where a program has strings that a method returns, as a getter of a name does."""
     return {
         f"{PROGRAM.name}.execution_plan[{number}].values[{place}].val.string_val"
         for number, plan in enumerate(program.plans)
