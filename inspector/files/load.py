@@ -266,7 +266,7 @@ def pair(path: str) -> tuple[str, ...]:
     """Return the file and related files next to it, of the same run or model.
 
     A folder with one program is a session; in a folder with several, files of one stem belong, as
-    do those of a file that is no ExecuTorch file. Another trace is of another run, unless it is the
+    do those of a file of no known kind. Another trace is of another run, unless it is the
     one with the values of this run. An exported program belongs to none.
     """
     chosen = Path(path)
