@@ -3,85 +3,28 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence, Sized
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from jinja2 import TemplateError
-from jinja2.compiler import CodeGenerator
-from jinja2.ext import Extension
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from typing_extensions import override
+import psutil
 
+from runtime.llm import template_child
 from runtime.llm.tokenizers import TokenizerError, json_beside
 
-_MOST_LETTERS = 16_000_000  # of a text; templates come with a model and may repeat without end
-_TOO_LONG = f"the chat template makes more than {_MOST_LETTERS:,} letters"
 _MOST_SECONDS = 5.0  # templates of models take milliseconds
-_MOST_WORDS = 300  # letters of an error that a template makes
+_MOST_BYTES = 200_000_000  # of the process in which one is rendered
+_LOOK = 0.02  # seconds between looks at its memory
+_TOO_LARGE = f"the chat template needs more than {_MOST_BYTES // 1_000_000} MB of memory"
+_CHILD = Path(template_child.__file__)
 
 
 class ChatError(ValueError):
     """A template that is missing or fails."""
-
-
-class _Generation(Extension):
-    """The tag around the answers of a model in training; it changes nothing."""
-
-    tags = {"generation"}  # noqa: RUF012 - as the library declares it
-
-    @override
-    def parse(self, parser: Any) -> Any:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-class _Code(CodeGenerator):
-    """Joins strings by the environment, which bounds them."""
-
-    @override
-    def visit_Concat(self, node: Any, frame: Any) -> None:
-        self.write("environment.joined((")
-        for one in node.nodes:
-            self.visit(one, frame)
-            self.write(", ")
-        self.write("))")
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox in which no product and no sum is larger than a text may be."""
-
-    intercepted_binops = frozenset({"+", "*", "**"})
-    code_generator_class = _Code
-
-    def joined(self, parts: Sequence[object]) -> str:
-        """Return the text of values behind one another."""
-        texts = [str(one) for one in parts]
-        if sum(map(len, texts)) > _MOST_LETTERS:
-            raise ChatError(_TOO_LONG)
-        return "".join(texts)
-
-    @override
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        numbers = isinstance(left, int) and isinstance(right, int)
-        if operator == "**" and numbers:
-            size = left.bit_length() * right
-        elif operator == "*" and not numbers:
-            both: tuple[Any, Any] = (left, right) if isinstance(left, int) else (right, left)
-            count, repeated = both
-            sized = isinstance(count, int) and isinstance(repeated, Sized)
-            size = len(repeated) * count if sized else 0
-        elif isinstance(left, Sized) and isinstance(right, Sized):
-            size = len(left) + len(right)
-        else:
-            size = 0
-        if size > _MOST_LETTERS:
-            raise ChatError(_TOO_LONG)
-        return super().call_binop(context, operator, left, right)
 
 
 def chat_template(folder: Path) -> tuple[str, Mapping[str, Any]]:
@@ -128,49 +71,6 @@ def _text(token: Any) -> str:  # noqa: ANN401 - JSON
     return found if isinstance(found, str) else ""
 
 
-def _now(form: str) -> str:
-    return datetime.now().strftime(form)
-
-
-def _json(
-    value: Any,  # noqa: ANN401 - of a template
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """Return JSON without the escapes for HTML that a template engine would add."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
-
-
-@contextmanager
-def _time_limit() -> Generator[None]:
-    """End what runs in this thread after some seconds, by the lines of its code.
-
-    Loops without output ask for nothing else that could end them.
-    """
-    end = time.monotonic() + _MOST_SECONDS
-
-    def check(*_step: object) -> Any:  # noqa: ANN401 - as Python declares it
-        if time.monotonic() > end:
-            words = f"the chat template takes more than {_MOST_SECONDS:g} seconds"
-            raise ChatError(words)
-        return check
-
-    before = sys.gettrace()
-    sys.settrace(check)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
 def chat_prompt(
     template: str, tokens: Mapping[str, Any], messages: Sequence[Mapping[str, str]]
 ) -> str:
@@ -178,38 +78,49 @@ def chat_prompt(
 
     Raises: ChatError
     """
-
-    def refuse(sentence: str) -> None:
-        raise ChatError(sentence)
-
-    environment: Any = _Environment(
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=["jinja2.ext.loopcontrols", _Generation],
-    )
-    environment.globals["raise_exception"] = refuse
-    environment.globals["strftime_now"] = _now
-    environment.filters["tojson"] = _json
     given = {"messages": list(messages), "tools": None, "documents": None}
-    pieces: list[str] = []
-    letters = 0
-    try:
-        compiled: Any = environment.from_string(template)
-        with _time_limit():
-            for piece in compiled.generate(**{**tokens, **given}, add_generation_prompt=True):
-                pieces.append(piece)
-                letters += len(piece)
-                if letters > _MOST_LETTERS:
-                    refuse(_TOO_LONG)
-    except ChatError:
-        raise
-    except TemplateError as error:
-        raise ChatError(f"the chat template fails: {_short(error)}") from error
-    except Exception as error:  # of any expression in it
-        words = f"{type(error).__name__}: {_short(error)}" if str(error) else type(error).__name__
-        raise ChatError(f"the chat template fails: {words}") from error
-    return "".join(pieces)
+    request = {
+        "template": template,
+        "given": {**tokens, **given, "add_generation_prompt": True},
+        "memory": _MOST_BYTES,
+        "path": sys.path,
+    }
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    with child:
+        try:
+            answer = _awaited(child, json.dumps(request).encode())
+        finally:
+            child.kill()
+    text = answer.decode("utf-8", "surrogatepass")
+    if child.returncode == 0:
+        return text
+    if child.returncode != template_child.SENTENCE:
+        words = f"the process that renders the chat template ended with code {child.returncode}"
+        raise ChatError(words)
+    raise ChatError(text or _TOO_LARGE)
 
 
-def _short(error: Exception) -> str:
-    return str(error)[:_MOST_WORDS]
+def _awaited(child: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """Return what the child writes.
+
+    Raises: ChatError when it takes too long, or too much memory
+    """
+    end = time.monotonic() + _MOST_SECONDS
+    given: bytes | None = request
+    while True:
+        try:
+            return child.communicate(given, timeout=_LOOK)[0]
+        except subprocess.TimeoutExpired:
+            given = None
+        if time.monotonic() > end:
+            words = f"the chat template takes more than {_MOST_SECONDS:g} seconds"
+            raise ChatError(words)
+        with suppress(psutil.Error):
+            if psutil.Process(child.pid).memory_info().rss > _MOST_BYTES:
+                raise ChatError(_TOO_LARGE)

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import struct
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,6 @@ def test_templates_have_what_those_of_published_models_use(template: str, wanted
 
 
 _LOOP = "{% for _ in range(99999) %}"
-_GROWS = "{% set n = namespace(x='ab') %}{% for _ in range(60) %}"
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,13 @@ _GROWS = "{% set n = namespace(x='ab') %}{% for _ in range(60) %}"
         ("{{ messages[0].content + 1 }}", "TypeError"),
         ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "RecursionError"),
         ("{% for i in range(1000000000) %}{% endfor %}", "Range too big"),
-        ("{{ 'a' * 10 ** 10 }}", "16,000,000 letters"),
-        ("{{ 10 ** 10 * [1] }}", "16,000,000 letters"),
-        ("{{ 9 ** (9 ** 9) }}", "16,000,000 letters"),
+        ("{{ 9 ** (9 ** 9) }}", "takes more than 0.2 seconds"),
         ("{% for i in range(50) %}{{ 'a' * 999999 }}{% endfor %}", "16,000,000 letters"),
         ("{{ raise_exception('roles must alternate') }}", "^roles must alternate$"),
         ("{% generation %}", "endgeneration"),
         (f"{_LOOP}{_LOOP}{{% endfor %}}{{% endfor %}}", "takes more than 0.2 seconds"),
         (f"{_LOOP}{{% set x = range(99999)|map('abs')|list %}}{{% endfor %}}", "0.2 seconds"),
         (f"{_LOOP}{{{{ range(99999)|sum }}}}{{% endfor %}}", "0.2 seconds"),
-        *[
-            (f"{_GROWS}{{% set n.x = {grown} %}}{{% endfor %}}", "16,000,000 letters")
-            for grown in ("n.x ~ n.x", "n.x + n.x", "n.x * 8")
-        ],
     ],
 )
 def test_a_template_that_fails_is_one_sentence(
@@ -73,6 +67,66 @@ def test_a_template_that_fails_is_one_sentence(
     with pytest.raises(ChatError, match=words) as found:
         chat_prompt(template, {}, MESSAGES)
     assert len(str(found.value)) < 500
+
+
+def _growing(start: str, grown: str) -> str:
+    loop = f"{{% for i in range(99) %}}{{% set n.x = {grown} %}}{{% endfor %}}"
+    return f"{{% set n = namespace(x={start}) %}}{loop}"
+
+
+_LARGE = [
+    "{{ 'a' * 10 ** 10 }}",
+    "{{ (10 ** 10 * [1])|length }}",
+    "{{ ('%999999999d' % 3)|length }}",
+    "{{ '%.999999999f' % 3.0 }}",
+    "{{ '%999999999s'|format('x')|length }}",
+    "{{ ('{:>999999999}'.format(3))|length }}",
+    "{{ '{x:>999999999}'.format_map({'x': 1})|length }}",
+    "{{ 'a'|center(999999999)|length }}",
+    "{{ 'a'.ljust(999999999).zfill(3)|length }}",
+    "{{ '\t'.expandtabs(999999999)|length }}",
+    "{{ ('a' * 9999999)|replace('a', 'b' * 9999999) }}",
+    "{{ ('a' * 99999)|join('b' * 9999999) }}",
+    "{{ (['a' * 9999999] * 9999)|join }}",
+    "{{ ('a\n' * 999999)|indent('b' * 99999) }}",
+    "{{ [1]|tojson(indent=999999999)|length }}",
+    "{{ (['abc'] * 999)|map('center', 9999999)|list|length }}",
+    "{{ ('a' * 999999).translate({97: 'b' * 99999})|length }}",
+    "{% set x %}{% for i in range(9999) %}{{ 'a' * 999999 }}{% endfor %}{% endset %}",
+    "{% set l = 'a' * 60000000 %}{{ l ~ l ~ l ~ l }}",
+    "{{ (range(99999)|list * 9999)|length }}",
+    *[_growing("'ab'", grown) for grown in ("n.x ~ n.x", "n.x + n.x", "n.x * 8")],
+    _growing("[]", "n.x + ['a' * 9999999 ~ i]"),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent looks from time to time")
+@pytest.mark.parametrize("template", _LARGE)
+def test_a_template_takes_little_memory(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "_LOOK", 60.0)  # the system's limit alone
+    with pytest.raises(ChatError, match="needs more than 200 MB of memory"):
+        chat_prompt(template, {}, MESSAGES)
+
+
+def test_a_template_without_the_limit_of_the_system_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holds = tmp_path / "holds.py"
+    holds.write_text("import time; kept = bytes(300_000_000).replace(b'\\0', b'1'); time.sleep(60)")
+    monkeypatch.setattr(chat, "_CHILD", holds)
+    monkeypatch.setattr(chat, "_MOST_SECONDS", 60.0)
+    with pytest.raises(ChatError, match="needs more than 200 MB of memory"):
+        chat_prompt("", {}, MESSAGES)
+
+
+def test_a_template_whose_process_ends_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = tmp_path / "ends.py"
+    ends.write_text("import os; os._exit(5)")
+    monkeypatch.setattr(chat, "_CHILD", ends)
+    with pytest.raises(ChatError, match="renders the chat template ended with code 5"):
+        chat_prompt("", {}, MESSAGES)
 
 
 DAMAGED: dict[str, tuple[str, bytes]] = {
