@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.answer import USAGE, CommandError
+from inspector.cli.answer import UNREADABLE, USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.recipes.compile_job import PROGRAM
 from inspector.recipes.llm_source import llm_recipe_in
@@ -64,6 +64,8 @@ def config_source(options: Namespace) -> Source:
     if len(named) > 1:
         raise CommandError(f"one configuration, not {' and '.join(named)}", USAGE)
     path = named[0] if named else str(Path(__file__).parents[2] / _DEFAULT)
+    if named and not Path(path).exists():
+        raise CommandError(f"{path}: no such file or folder", UNREADABLE)
     if not path.endswith(LLM_SUFFIXES):
         raise CommandError(f"{path} is not a {' or '.join(LLM_SUFFIXES)} file", USAGE)
     check_there(path)

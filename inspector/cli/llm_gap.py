@@ -60,7 +60,6 @@ def _of_one(options: Namespace) -> Answer:
         raise CommandError("-o keeps the values of --by-node N", USAGE)
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as inputs:
         report = _compared(options, inputs if options.by_node else "")
-        options.inputs = [report["program"]]
         answer = replace(_answer(report), issues=_issues(options))
         return _with_nodes(answer, options, report, inputs) if options.by_node else answer
 
@@ -104,6 +103,7 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     Raises: CommandError, OSError
     """
     files = exported_files(options)
+    options.inputs = [files.program]
     source = _configuration(options, files)
     text = options.prompt
     if options.text:

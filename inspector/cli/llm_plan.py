@@ -26,7 +26,6 @@ def run(options: Namespace) -> Answer:
     from compiler.llm.plan import plan_lengths
 
     source, known = _source(options)
-    options.inputs = [source.path]
     config = read_source(source)
     exported = config.export.max_context_length
     lengths = sorted({*(options.lengths or _POWERS), exported})
@@ -34,7 +33,7 @@ def run(options: Namespace) -> Answer:
     try:
         plans = plan_lengths(config, lengths)
     except CompileError as error:
-        raise CommandError(str(error), USAGE) from error
+        raise CommandError(f"{source.path}: {error}", USAGE) from error
     rows: list[dict[str, Any]] = []
     for one in plans:
         # other buffers grow with the length: those of an export are known, and bound shorter ones
@@ -77,8 +76,11 @@ def _source(options: Namespace) -> tuple[Any, int | None]:
     """Return the configuration, and the planned bytes beside its cache where it was exported."""
     named = [word for word in options.words if "=" not in word]
     if not named or not (Path(named[0]).is_dir() or named[0].endswith(".pte")):
-        return config_source(options), None
+        source = config_source(options)
+        options.inputs = [source.path]
+        return source, None
     files = exported_files(options)
+    options.inputs = [files.program]
     if files.source is None:
         raise CommandError(f"{files.program}: its configuration is not on this machine", USAGE)
     return files.source, planned_beside_state(files.program)

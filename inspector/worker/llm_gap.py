@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from compiler.errors import CompileError
 from compiler.llm.config import LlmConfig, read_config, split_settings
 from compiler.llm.memory_check import check_model_memory
 from compiler.llm.model import build_model
@@ -42,7 +43,10 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
     parts = [tokens[at : at + step] for at in range(0, len(tokens), step)]
     with timed_stage(task.notify, "reference"):
         config = read_config(job.config, split_settings(job.settings))
-        read = reference_reader(config)
+        try:
+            read = reference_reader(config)
+        except CompileError as error:
+            raise AnswerError(f"{job.config}: {error}") from error
     rows: list[dict[str, Any]] = []
     kept = _KeptInputs(job)
     with timed_stage(task.notify, "run"):

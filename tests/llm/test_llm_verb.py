@@ -193,7 +193,8 @@ def test_errors_are_one_sentence(tmp_path: Path) -> None:
     for words, sentence in (
         (("export", path, "-o", tmp_path / "out"), "model: unknown kv; available:"),
         (("export",), "is missing: it names"),
-        (("export", "model.txt", "-o", tmp_path / "out"), "is not a .yaml or .yml file"),
+        (("export", __file__, "-o", tmp_path / "out"), "is not a .yaml or .yml file"),
+        (("export", "model.txt", "-o", tmp_path / "out"), "model.txt: no such file or folder"),
         (("export", "quantization.qmode=3w", "-o", tmp_path / "out"), "quantization.qmode: unkn"),
         (("run",), "which model?"),
         (
@@ -261,6 +262,29 @@ def test_a_program_without_a_cache_ends_where_its_calls_are_full(tmp_path: Path)
     gap = _data("gap", tmp_path / "out", "--prompt", text)
     assert len(gap["rows"]) == len(text)
     assert gap["max_abs"] < 1e-4
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_every_action_names_the_file_that_was_given(tmp_path: Path, form: str) -> None:
+    whole, bad, out = tmp_path / "text.txt", tmp_path / "bad.yaml", tmp_path / "out"
+    whole.write_text("some text")
+    bad.write_text("base: {model_class: none_such}\n")
+    settings = [f"base.params={json.dumps({**NANO, 'vocab_size': 256})}", "model.use_kv_cache=true"]
+    assert run("llm", "export", *settings, "-o", str(out)).code == 0  # a configuration of ours
+    program = str(out / "model.pte")
+    for words in (("plan",), ("run", "--prompt", "a", "--max-new-tokens", "1"),
+                  ("gap", "--text", str(whole), "--tokens", "4")):  # fmt: skip
+        found = run("llm", words[0], str(out), *words[1:], "--format", "json")
+        assert found.code == 0, found.err
+        assert json.loads(found.out)["inputs"] == [program], words
+    for words in (("export", bad, "-o", tmp_path / "x"), ("plan", bad),
+                  ("gap", out, "--config", bad, "--text", whole)):  # fmt: skip
+        found = run("llm", *map(str, words), "--format", form)
+        assert found.code, words
+        assert f"{bad}: base.model_class: unknown model_type" in found.err
+    missing = run("llm", "plan", str(tmp_path / "none"), "--format", form)
+    assert missing.code
+    assert f"{tmp_path / 'none'}: no such file or folder" in missing.err
 
 
 def test_a_tokenizer_of_bytes_is_no_file(tmp_path: Path) -> None:
