@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from compiler.quantize.weights import WeightModes, layer_words
 from schema.backends import BACKENDS
 
 _PARAMETER_BYTES = 4  # a scale, a zero point
+_POSITIONS = "wpe"  # path of the table of positions that are learned
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def shape_of(config: LlmConfig) -> ModelShape:
         LayerShape(path, id(one.weight), one.weight.shape[0], one.weight.numel(), is_table)
         for path, one in modules.items()
         if (is_table := isinstance(one, nn.Embedding)) or isinstance(one, nn.Linear)
-        if not (learned and path == "wpe")
+        if not (learned and path == _POSITIONS)
     ]
     many = sum(one.numel() for one in model.parameters()) - learned
     if isinstance(sizes, TransformersSizes):
@@ -119,11 +120,10 @@ def plan_lengths(config: LlmConfig, lengths: Sequence[int]) -> list[LengthPlan]:
     """
     shape, cache = shape_of(config), cache_of(config)
     item = DTYPES[config.model.dtype_override].itemsize
-    weights = _weight_bytes(config, shape, item)
-    step = shape.per_position * item
-    word = table_word(config.quantization)
-    if shape.positions and word:
-        step = _bytes(1, shape.per_position, word, item)
+    words = _words(config, shape)
+    weights = _weight_bytes(config, shape, words, item)
+    learned = words.get(_POSITIONS, "") if shape.positions else ""
+    step = _bytes(1, shape.per_position, learned, item)
     row = shape.head * (1 if cache.quantized else item)
     row += 2 * _PARAMETER_BYTES if cache.quantized else 0
     each = 2 * shape.groups * row if cache.used else 0
@@ -149,19 +149,26 @@ def _holds_floats(config: LlmConfig) -> bool:
     )
 
 
-def _weight_bytes(config: LlmConfig, shape: ModelShape, item: int) -> int:
-    """Return the bytes of weights; one that layers hold in two ways is stored in both.
+def _words(config: LlmConfig, shape: ModelShape) -> dict[str, str]:
+    """Return the word of each quantized layer by path.
 
     Raises: QuantizeError for a word of a layer that the model has not
     """
     given = config.quantization
     word = "int8" if given.pt2e_quantize else linear_word(given)
     linears = [one.path for one in shape.layers if not one.is_table]
-    words = layer_words(WeightModes(word or UNQUANTIZED, modules=given.modules), linears)
+    tables = [one.path for one in shape.layers if one.is_table]
+    tables += [_POSITIONS] if shape.positions else []
+    how = WeightModes(word or UNQUANTIZED, table_word(given), given.modules)
+    return layer_words(how, linears, tables)
+
+
+def _weight_bytes(config: LlmConfig, shape: ModelShape, words: Mapping[str, str], item: int) -> int:
+    """Return the bytes of weights; one that layers hold in two ways is stored in both."""
     floats = _holds_floats(config)
     stored: dict[tuple[int, str], int] = {}
     for one in shape.layers:
-        word = table_word(given) if one.is_table else words.get(one.path, "")
+        word = words.get(one.path, "")
         if not one.is_table and word and floats and not has_kernel(word):
             word = ""
         stored[one.weight, word] = _bytes(one.rows, one.elements, word, item)

@@ -61,7 +61,7 @@ def quantization_problems(given: QuantizationConfig) -> Iterator[tuple[str, str]
         words = f"expected BITS,GROUP, such as 4,32, found {given.embedding_quantize!r}"
         yield "embedding_quantize", words
     for path, word in given.modules.items():
-        if word != UNQUANTIZED and not is_weight_word(word):
+        if word != UNQUANTIZED and not is_weight_word(word) and not is_table_word(word):
             yield f"modules.{path}", unknown_weight_word(word)
     if given.pt2e_quantize is not None:
         yield from _pt2e_problems(given)

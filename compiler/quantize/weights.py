@@ -43,7 +43,7 @@ class WeightModes:
             (``lora_a``, ``lora_b``) stay as they are unless ``modules`` names them
         embedding: bits of the tables of embeddings, with ``:group=N``; empty for none
         modules: by path of a module, with ``*`` for any one name, another word for the linear
-            layers in it, or ``none``
+            layers or the tables in it, or ``none`` for both
     """
 
     linear: str = NONE
@@ -87,7 +87,7 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
     graph: Any = program.module()
     linears, tables = _layers_of(graph)
     inside = sorted(set(_branch_layers(graph, {})) - set(linears))
-    words = layer_words(how, [*linears, *inside])
+    words = layer_words(how, [*linears, *inside], tables)
     kept = [path for path in inside if words.pop(path, None)]
     if kept:
         layers = "a linear layer" if len(kept) == 1 else f"{len(kept)} linear layers"
@@ -101,14 +101,11 @@ def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProg
         warnings.simplefilter("ignore")  # of torchao, about itself
         for word in sorted(set(words.values())):
             mine = {path for path, own in words.items() if own == word}
+            table = is_table_word(word)
             for path in sorted(mine):
-                _check_group(path, word, graph.get_submodule(path).in_features)
-            quantize(graph, _config(word), _among(mine))
-        if how.embedding and tables:
-            for path in sorted(tables):
-                _check_group(path, how.embedding, graph.get_submodule(path).embedding_dim)
-            config = _table_config(how.embedding)
-            quantize(graph, config, _among(tables))
+                layer = graph.get_submodule(path)
+                _check_group(path, word, layer.embedding_dim if table else layer.in_features)
+            quantize(graph, _table_config(word) if table else _config(word), _among(mine))
         return export_again(program, graph, given[0])
 
 
@@ -118,8 +115,10 @@ def weight_modes_by_method(
     """Return the modes of each method: without those for layers that only other methods have."""
     if not how.modules or len(programs) == 1:
         return dict.fromkeys(programs, how)
-    layers = {method: _layers_of(program.module())[0] for method, program in programs.items()}
-    known = {method: with_owners(paths) for method, paths in layers.items()}
+    layers = {method: _layers_of(program.module()) for method, program in programs.items()}
+    known = {
+        method: with_owners([*linears, *tables]) for method, (linears, tables) in layers.items()
+    }
     modules = words_by_method(how.modules, known)
     return {method: replace(how, modules=modules[method]) for method in programs}
 
@@ -271,30 +270,42 @@ def _free_path(owner: str, taken: set[str]) -> str:
     )
 
 
-def layer_words(how: WeightModes, linears: list[str]) -> dict[str, str]:
-    """Return the word of each linear layer that is quantized, by path.
+def layer_words(
+    how: WeightModes, linears: Collection[str], tables: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the word of each linear layer and table that is quantized, by path.
 
-    Raises: QuantizeError for an unknown word, or a module without a linear layer
+    Raises: QuantizeError for an unknown word, or a module without a layer for its word
     """
-    for word in (how.linear, *how.modules.values()):
+    of_modules = [word for word in how.modules.values() if not is_table_word(word)]
+    for word in (how.linear, *of_modules):
         if word != NONE and not is_weight_word(word):
             raise QuantizeError(unknown_weight_word(word))
     if how.embedding and not is_table_word(how.embedding):
         raise QuantizeError(f"unknown word {how.embedding!r}; expected 2, 4 or 8[:group=N]")
     found: dict[str, str] = {}
     used: set[str] = set()
-    modules = expand_modules(how.modules, with_owners(linears))
-    for path in linears:
-        inside = [one for one in modules if path == one or path.startswith(f"{one}.")]
+    modules = expand_modules(how.modules, with_owners([*linears, *tables]))
+    for path in (*linears, *sorted(tables)):
+        table = path in tables
+        inside = [
+            one
+            for one, word in modules.items()
+            if (path == one or path.startswith(f"{one}."))
+            and (word == NONE or is_table_word(word) is table)
+        ]
         used.update(inside)
-        plain = NONE if _ADAPTER.search(path) else how.linear
+        plain = how.embedding or NONE if table else NONE if _ADAPTER.search(path) else how.linear
         word = modules[max(inside, key=len)] if inside else plain
         if word != NONE:
             found[path] = word
     unknown = [path for path in modules if path not in used]
     if unknown:
-        some = ", ".join(linears[:8]) + (" and more" if len(linears) > 8 else "")
-        words = f"no linear layer in this module; available: {some}"
+        table = is_table_word(modules[unknown[0]])
+        known = sorted(tables) if table else list(linears)
+        some = ", ".join(known[:8]) + (" and more" if len(known) > 8 else "")
+        kind = "table of embeddings" if table else "linear layer"
+        words = f"no {kind} in this module; available: {some or 'none'}"
         raise QuantizeError(f"{OVERRIDDEN_MODULES}.{unknown[0]}: {words}")
     return found
 

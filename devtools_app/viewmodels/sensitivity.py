@@ -46,7 +46,8 @@ def record_of(one: Variant) -> str:
 def no_sensitivity(one: Variant) -> str:
     """Return why the modules of a variant cannot be quantized one at a time, empty if they can."""
     try:
-        sensitivity_grid(one.draft.present, ("module",))
+        job = one.draft.present
+        sensitivity_grid(job, {"module": job.quantising.mode})
     except GridError:
         return f"{_NO_MODE}."
     return "" if record_of(one) else f"{_NO_RECORD}."

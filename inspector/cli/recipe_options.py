@@ -13,6 +13,7 @@ from inspector.cli.job_runs import check_inputs, count
 from inspector.recipes.compile_job import (
     BUILT_IN,
     EXECUTORCH,
+    MODULE_WORDS,
     OVERRIDES,
     PRECISIONS,
     QUANTIZING_MODES,
@@ -226,7 +227,9 @@ def _check_quantization(requested: Quantization) -> None:
         raise CommandError(f"--quantizer {named}: expected file.py:NAME or one of {there}", USAGE)
     if requested.calibration:
         check_inputs(requested.calibration)
-    for text in (*requested.modules, *requested.operators, *requested.nodes):
+    for text in requested.modules:
+        _check_pair(text, "MODE", MODULE_WORDS)
+    for text in (*requested.operators, *requested.nodes):
         _check_pair(text, "MODE", OVERRIDES)
 
 

@@ -49,7 +49,7 @@ from inspector.experiments.sweeps.sensitivity import (
 from inspector.experiments.sweeps.task import SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.recipes.compile_job import RECORD, CompileJob
+from inspector.recipes.compile_job import RECORD, CompileJob, Quantization
 from inspector.recipes.data_source import absolute
 from inspector.tables.sensitivity import sensitivity_table
 from inspector.tables.sweep import sweep_table
@@ -188,7 +188,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     )
     try:
         grid = (
-            sensitivity_grid(job, _modules(options, job.quantising.mode))
+            sensitivity_grid(job, _modules(options, job.quantising))
             if options.sensitivity
             else _grid(options.grid)
         )
@@ -206,20 +206,20 @@ def _take_usual_data(options: Namespace, job: CompileJob) -> None:
         options.samples = options.samples or samples
 
 
-def _modules(options: Namespace, mode: str) -> tuple[str, ...]:
+def _modules(options: Namespace, how: Quantization) -> dict[str, str]:
     """Return the modules with weights in a named record, else in that of a recipe.
 
     Raises: CommandError without a record, GridError, FormatError, OSError
     """
     if options.record:
         check_there(options.record)
-        return recorded_modules(Path(options.record), mode, options.method)
+        return recorded_modules(Path(options.record), how, options.method)
     path = Path(options.recipe)
     record = path if path.is_file() and sniff(path.read_bytes()) else path.with_name(RECORD)
     if not record.is_file():
         words = f"--sensitivity reads the modules from {RECORD} beside the recipe"
         raise CommandError(f"{words}, which is missing: compile it first", USAGE)
-    return recorded_modules(record, mode, options.method)
+    return recorded_modules(record, how, options.method)
 
 
 def _grid(texts: Sequence[str]) -> Grid:

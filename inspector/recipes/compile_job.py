@@ -40,6 +40,7 @@ EMBEDDING_WORDS = tuple(
     word for bits in (8, 4, 2) for word in (f"{bits}", *(f"{bits}:group={g}" for g in _GROUPS))
 )
 OVERRIDES = (*QUANTIZING_MODES, NOT_QUANTIZED, *WEIGHT_WORDS)
+MODULE_WORDS = (*OVERRIDES, *EMBEDDING_WORDS)  # of what is in a module
 PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -168,7 +169,7 @@ def _mode_of(names: FieldNames, help: str, flag: str) -> Any:  # noqa: ANN401
         pair="MODE",
         group=QUANTIZE,
         names=names,
-        values=OVERRIDES,
+        values=MODULE_WORDS if names is FieldNames.MODULE else OVERRIDES,
     )
 
 
@@ -252,7 +253,8 @@ class Quantization:
     def by_weights(self) -> bool:
         """Return whether weights of layers are quantized, without observing a call."""
         weights = self.mode in WEIGHT_WORDS or bool(self.embedding)
-        return weights or any(text.endswith(WEIGHT_WORDS) for text in self.modules)
+        ends = tuple(f"={word}" for word in (*WEIGHT_WORDS, *EMBEDDING_WORDS))
+        return weights or any(text.endswith(ends) for text in self.modules)
 
 
 _TYPES = ", ".join(PRECISIONS)

@@ -13,6 +13,7 @@ from typing import Any
 
 from inspector.recipes.compile_job import (
     EXECUTORCH,
+    MODULE_WORDS,
     OVERRIDES,
     PRECISIONS,
     CompileJob,
@@ -160,7 +161,8 @@ def _quantization_checks(how: Quantization, *, here: bool) -> Iterator[tuple[str
     yield f"{part}.calibration", _data_problems(how.calibration, here=here)
     if how.quantizer:
         yield f"{part}.quantizer", _quantizer_problems(how.quantizer, here=here)
-    for name in ("modules", "operators", "nodes"):
+    yield f"{part}.modules", _pair_problems(how.modules, "MODE", MODULE_WORDS)
+    for name in ("operators", "nodes"):
         yield f"{part}.{name}", _pair_problems(getattr(how, name), "MODE", OVERRIDES)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from inspector.recipes.compile_job import (
     EMBEDDING_WORDS,
-    OVERRIDES,
+    MODULE_WORDS,
     WEIGHT_WORDS,
     CompileJob,
     Quantization,
@@ -64,8 +64,8 @@ def _quantization(given: QuantizationConfig) -> Quantization:
     if table and table not in EMBEDDING_WORDS:
         _refuse_group("embedding_quantize", table, EMBEDDING_WORDS)
     for path, word in given.modules.items():
-        if word not in OVERRIDES:
-            _refuse_group(f"modules.{path}", word, WEIGHT_WORDS)
+        if word not in MODULE_WORDS:
+            _refuse_group(f"modules.{path}", word, (*WEIGHT_WORDS, *EMBEDDING_WORDS))
     modules = tuple(f"{path}={word}" for path, word in given.modules.items())
     if given.pt2e_quantize is not None:
         mode = _DYNAMIC

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from inspector.recipes.compile_job import (
+    MODULE_WORDS,
     NOT_QUANTIZED,
-    OVERRIDES,
     PROGRAM,
     CompileJob,
     Precision,
@@ -143,7 +143,7 @@ def _quantization_lines(how: Quantization) -> Iterator[str]:
     if how.by_weights:
         yield "from compiler.quantize.weights import WeightModes, quantize_weights"
         yield "from compiler.quantize.weights import weight_modes_by_method"
-        modules = dict(parse_assignment(text, "MODE", OVERRIDES) for text in how.modules)
+        modules = dict(parse_assignment(text, "MODE", MODULE_WORDS) for text in how.modules)
         words = f"{how.mode or NOT_QUANTIZED!r}, {how.embedding!r}, {modules!r}"
         yield f"how = weight_modes_by_method(programs, WeightModes({words}))"
         yield "programs = {"

@@ -27,7 +27,7 @@ from compiler.quantize.weights import (
     quantize_weights,
     weight_modes_by_method,
 )
-from inspector.recipes.compile_job import OVERRIDES, Quantization
+from inspector.recipes.compile_job import MODULE_WORDS, OVERRIDES, Quantization
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
 from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import QuantizerElsewhere
@@ -139,8 +139,12 @@ def how_to(requested: Quantization) -> QuantizationModes:
     """
     try:
         modules, operators, nodes = (
-            dict(parse_assignment(text, "MODE", OVERRIDES) for text in words)
-            for words in (requested.modules, requested.operators, requested.nodes)
+            dict(parse_assignment(text, "MODE", known) for text in words)
+            for words, known in (
+                (requested.modules, MODULE_WORDS),
+                (requested.operators, OVERRIDES),
+                (requested.nodes, OVERRIDES),
+            )
         )
     except AssignmentError as error:
         raise AnswerError(str(error)) from error

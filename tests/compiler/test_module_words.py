@@ -17,7 +17,12 @@ from compiler.quantize.program import (
     modes_by_method,
     quantize_program,
 )
-from compiler.quantize.weights import WeightModes, quantize_weights, weight_modes_by_method
+from compiler.quantize.weights import (
+    WeightModes,
+    layer_words,
+    quantize_weights,
+    weight_modes_by_method,
+)
 
 WIDTH = 32
 CALLED = ("c.0", "c.0.fc", "c.1", "d.a.b", "d.a.b.fc", "e")
@@ -150,6 +155,42 @@ class Call(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Call the method."""
         return getattr(self.net, self.method)(x)
+
+
+@pytest.mark.parametrize(
+    ("linear", "embedding", "modules", "wanted"),
+    [
+        ("int8", "4", {}, {"a.fc": "int8", "b": "int8", "a.table": "4", "t": "4"}),
+        ("none", "4", {"t": "none"}, {"a.table": "4"}),
+        ("none", "4", {"a": "none"}, {"t": "4"}),
+        ("int8", "4", {"a": "none"}, {"b": "int8", "t": "4"}),
+        ("none", "4", {"a": "int8"}, {"a.fc": "int8", "a.table": "4", "t": "4"}),
+        ("none", "", {"a": "8:group=32"}, {"a.table": "8:group=32"}),
+        ("int8", "", {"a.table": "2"}, {"a.fc": "int8", "b": "int8", "a.table": "2"}),
+        ("int8", "4", {"*": "none", "a.table": "8"}, {"a.table": "8"}),
+    ],
+)
+def test_tables_of_embeddings_have_words_of_their_own(
+    linear: str, embedding: str, modules: dict[str, str], wanted: dict[str, str]
+) -> None:
+    how = WeightModes(linear, embedding, modules)
+    assert layer_words(how, ["a.fc", "b"], {"a.table", "t"}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("linear", "modules", "message"),
+    [
+        ("int8", {"b": "4"}, "b: no table of embeddings in this module; available: t$"),
+        ("int8", {"t": "8da4w"}, "t: no linear layer in this module; available: a.fc, b$"),
+        ("4", {}, "unknown word '4'"),
+        ("none", {"t": "5"}, "unknown word '5'"),
+    ],
+)
+def test_a_word_for_layers_of_the_other_kind_is_refused(
+    linear: str, modules: dict[str, str], message: str
+) -> None:
+    with pytest.raises(QuantizeError, match=message):
+        layer_words(WeightModes(linear, "", modules), ["a.fc", "b"], {"t"})
 
 
 def methods() -> dict[str, ExportedProgram]:

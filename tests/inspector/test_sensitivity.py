@@ -149,6 +149,24 @@ def test_each_method_has_a_sensitivity_of_its_own_and_tied_layers_their_names(
     assert "unknown method 'last'; available: decode, prefill" in found.err
 
 
+def test_a_table_of_embeddings_is_quantized_alone_and_left_out(tmp_path: Path) -> None:
+    source, out = tmp_path / "model.py", tmp_path / "out"
+    source.write_text(TWO_METHODS)
+    words = ("--quantize", "8da4w", "--quantize-embedding", "2:group=32")
+    assert run("compile", f"{source}:both", *words, "-o", str(out)).code == 0
+    recipe, swept = str(out / "recipe.json"), str(tmp_path / "sweep")
+    answer = run("sweep", recipe, "--sensitivity", "--workers", "1", "-o", swept, "--format", "tsv")
+    assert answer.code == 0, answer.err
+    rows = [line.split("\t") for line in answer.out.splitlines()[1:]]
+    assert {row[0] for row in rows[:-2]} == {"table", "deep", "head"}
+    table = next(row for row in rows if row[0] == "table")
+    edit = next(cell for cell in table if cell.startswith("--")).split(" ")
+    assert edit == ["--quantize-module", "table=none"]
+    assert run("compile", "--recipe", recipe, *edit, "-o", str(tmp_path / "better")).code == 0
+    sizes = [(folder / "model.pte").stat().st_size for folder in (out, tmp_path / "better")]
+    assert sizes[1] > sizes[0] + 2000  # the table is in float
+
+
 @pytest.mark.parametrize(
     ("source", "data"),
     [

@@ -118,6 +118,15 @@ QUANTIZED: dict[str, tuple[LlmConfig, dict[str, Any]]] = {
         config(model=CACHE, block_size=2048),
         {"modules": {"h": "int8"}, "embedding_quantize": "8,0"},
     ),
+    "float_positions": (
+        config(model=CACHE, block_size=2048, vocab_size=4096),
+        {"embedding_quantize": "8,0", "modules": {"wpe": "none"}},
+    ),
+    "positions": (config(model=CACHE, block_size=2048), {"modules": {"wpe": "4:group=32"}}),
+    "table": (
+        config("llama3", CACHE, vocab_size=4096),
+        {"qmode": "int8", "modules": {"model.embed_tokens": "4:group=32"}},
+    ),
     "nano_layer": (config(model=CACHE), {"modules": {"h.1.attn": "4w"}}),
 }
 

@@ -52,8 +52,9 @@ def plan_of_request(request: SweepRequest) -> Plan:
     """
     job = read_recipe(request.recipe).recipe.job
     if request.record:
-        mode, method = job.quantising.mode, request.settings.method
-        grid = sensitivity_grid(job, recorded_modules(Path(request.record), mode, method))
+        method = request.settings.method
+        modules = recorded_modules(Path(request.record), job.quantising, method)
+        grid = sensitivity_grid(job, modules)
     else:
         grid = grid_of_request(request)
     return plan_of(request.recipe, job, grid, request.settings)

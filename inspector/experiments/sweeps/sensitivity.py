@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -36,34 +36,37 @@ _WEIGHTED = (
     "_native_multi",
 )
 _LINEAR = ("linear", "mm", "addmm")  # that modes of weights quantize
+_TABLE = "embedding"
 _CLEARED = ("embedding", "operators", "nodes")
 
 
-def weighted_modules(record: RecordFile, mode: str = "") -> tuple[str, ...]:
-    """Return the modules of a recorded program that compute with weights, in their order.
+def weighted_modules(record: RecordFile, how: Quantization) -> dict[str, str]:
+    """Return the word by which each module with weights is quantized, by path in their order.
 
     Args:
         record: of the program
-        mode: of quantization; one of weights alone has linear layers only
+        how: its quantization; a mode of weights alone has linear layers only
     """
-    operators = _LINEAR if mode in WEIGHT_WORDS else _WEIGHTED
+    operators = _LINEAR if how.mode in WEIGHT_WORDS else _WEIGHTED
     roles = record.roles
     members = [roles.exported] if roles.exported else list(roles.edge.values())
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for member in members:
         for node in record.graph(member).calls():
             name = base_operator(node.target).rpartition("::")[2]
             if node.module_path and name.startswith(operators):
-                found[node.module_path] = None
-    return tuple(found)
+                found[node.module_path] = how.mode
+            elif node.module_path and how.embedding and name.partition(".")[0] == _TABLE:
+                found[node.module_path] = how.embedding
+    return found
 
 
-def recorded_modules(path: Path, mode: str = "", method: str = "") -> tuple[str, ...]:
+def recorded_modules(path: Path, how: Quantization, method: str = "") -> dict[str, str]:
     """Return the modules that an ETRecord computes with weights in; see ``weighted_modules``.
 
     Args:
         path: of the record
-        mode: of quantization
+        how: its quantization
         method: that is to be evaluated; empty for any
 
     Raises: GridError for an unknown method; FormatError, OSError
@@ -71,7 +74,7 @@ def recorded_modules(path: Path, mode: str = "", method: str = "") -> tuple[str,
     record = decode(open_bytes(str(path)), file=str(path))
     if method and record.methods and method not in record.methods:
         raise GridError(f"unknown method {method!r}; available: {', '.join(record.methods)}")
-    return weighted_modules(record, mode)
+    return weighted_modules(record, how)
 
 
 def sensitivity_data(job: CompileJob) -> tuple[str, int | None]:
@@ -83,8 +86,12 @@ def sensitivity_data(job: CompileJob) -> tuple[str, int | None]:
     return (GENERATED[0], _RANDOM) if job.source.kind is SourceKind.LLM else (EXAMPLE, None)
 
 
-def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
+def sensitivity_grid(job: CompileJob, modules: Mapping[str, str]) -> Grid:
     """Return the points: nothing quantized, each module alone, and the recipe as it is.
+
+    Args:
+        job: the recipe
+        modules: the word that each gets, by path
 
     Raises: GridError for a recipe that quantizes nothing by a mode, or without modules
     """
@@ -97,7 +104,7 @@ def sensitivity_grid(job: CompileJob, modules: Sequence[str]) -> Grid:
     names = (MODE, MODULES, *(f"quantising.{name}" for name in _CLEARED))
     empty = _cleared(Quantization())
     rows: list[tuple[Any, ...]] = [("", (), *empty)]
-    rows += [(NOT_QUANTIZED, (f"{name}={how.mode}",), *empty) for name in modules]
+    rows += [(NOT_QUANTIZED, (f"{name}={word}",), *empty) for name, word in modules.items()]
     rows.append((how.mode, how.modules, *_cleared(how)))
     return Grid(names, tuple(rows))
 
