@@ -7,7 +7,7 @@ from functools import partial
 from inspector.check.tensors import tensors_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
-from inspector.join.facts import Finding, JoinEvidence, Nodes, stem
+from inspector.join.facts import Finding, JoinEvidence, Nodes, is_made_later, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.saved_tensors import differs, saved_tensors
 from schema.backends import backend_of
@@ -195,10 +195,15 @@ def _operators(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     handles = record_maps.handles(record, plan.name)
     nodes = nodes_by_handle(graph)
     is_rewritten = _is_rewritten(plan, record)
+    origins = record_maps.origins(record, plan.name).nodes
+    names = {node.name for node in graph.nodes}
     agree = 0
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
         if not isinstance(args, m.KernelCall):
+            continue
+        called = base_operator(operator_name(plan, args)).rpartition("::")[2]
+        if is_made_later(called, origins.get(step, ""), names):
             continue
         against = _operator_against(operator_name(plan, args), handles.get(step, ()), nodes)
         if against is None:

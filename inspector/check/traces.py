@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.join import record_maps
-from inspector.join.facts import Finding, JoinEvidence, Nodes, shape_against, stem
+from inspector.join.facts import (
+    Finding,
+    JoinEvidence,
+    Nodes,
+    is_made_later,
+    shape_against,
+    stem,
+)
 from inspector.join.kernels import (
     foreign_kernels,
     inner_events,
@@ -128,6 +135,8 @@ def _trace_against(block: Block, record: RecordFile, method: str) -> Finding:
     nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
     if graph is not None and not handles:
         return _kernels_against(block, graph)
+    origins = record_maps.origins(record, method).nodes
+    names = {node.name for node in graph.nodes} if graph is not None else set[str]()
     agree = 0
     seen: set[int] = set()
     for event in range(len(block)):
@@ -136,7 +145,9 @@ def _trace_against(block: Block, record: RecordFile, method: str) -> Finding:
             continue
         seen.add(number)
         own = handles.get(number, ())
-        against = _event_against(name, number in delegates, own, nodes)
+        called = name.removeprefix(KERNEL_PREFIX).partition(".")[0]
+        is_later = is_made_later(called, origins.get(number, ""), names)
+        against = _event_against(name, number in delegates, own, {} if is_later else nodes)
         if not against and not own and handles and "JF_CALL" not in block.strings:
             against = _unmapped(name)
         if not against and graph is not None:

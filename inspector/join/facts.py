@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from schema.graph import GraphNode
@@ -29,6 +29,17 @@ class JoinEvidence:
 def stem(name: str) -> str:
     """Return an operator name without the mark of an in-place variant."""
     return name.rstrip("_")  # a re-inplaced operator is the same operator
+
+
+def is_made_later(operator: str, origin: str, recorded: Collection[str]) -> bool:
+    """Return whether a pass made the node of an instruction after the graph was recorded.
+
+    Args:
+        operator: that the instruction calls, without namespace
+        origin: name of its node, as the record has it
+        recorded: names of the nodes of the recorded graph
+    """
+    return origin not in recorded and f"_{operator}_" in f"_{origin}_"
 
 
 def shape_against(logged: tuple[int, ...], planned: tuple[int | str, ...], bounded: bool) -> bool:

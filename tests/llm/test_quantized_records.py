@@ -21,6 +21,16 @@ MODELS: dict[str, dict[str, Any]] = {
     "one length": {"model": {**CACHE, "enable_dynamic_shape": False}},
     "several methods": {"model": CACHE, "multimethod": SEVERAL},
 }
+TABLES: dict[str, dict[str, Any]] = {
+    "tables": {"model": CACHE, "quantization": {"embedding_quantize": "4,32"}},
+    "tables of 8 bits": {"model": CACHE, "quantization": {"embedding_quantize": "8,0"}},
+    "tables and a backend": {
+        "model": {**CACHE, "use_sdpa_with_kv_cache": True},
+        "quantization": {"qmode": "8da4w", "group_size": 32, "embedding_quantize": "4,32"},
+        "backend": {"xnnpack": {"enabled": True}},
+    },
+}
+FLOAT: dict[str, dict[str, Any]] = {"float": {"model": CACHE, "quantization": {}}}
 DATA = """
 import torch
 
@@ -39,7 +49,7 @@ def _exported(home: Path, name: str, seed: int = 0) -> Path:
         "export": LENGTHS,
         "quantization": {"qmode": "8da4w", "group_size": 32},
         "debug": {"generate_etrecord": True},
-        **MODELS[name],
+        **({**MODELS, **TABLES, **FLOAT}[name]),
     }
     home.mkdir()
     (home / "model.yaml").write_text(yaml.safe_dump(content))
@@ -61,3 +71,18 @@ def test_packed_weights_do_not_contradict_the_record(tmp_path: Path, name: str) 
     mixed = run("check", str(out / "model.pte"), str(other / "model.etrecord"))
     assert mixed.code, mixed.out
     assert "differ" in mixed.out + mixed.err
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_quantized_table_does_not_contradict_record_and_trace(tmp_path: Path, name: str) -> None:
+    # a pass makes its look-up after the graph was recorded
+    out = _exported(tmp_path / "one", name)
+    found = run("run", str(out), "--inputs", "random", "-o", str(tmp_path / "run"))
+    assert found.code == 0, found.err
+    whole = run("check", str(out), str(tmp_path / "run"))
+    assert whole.code == 0, whole.out
+    plain = _exported(tmp_path / "two", "float") / "model.etrecord"
+    for file in (out / "model.pte", tmp_path / "run" / "run.etdp"):
+        mixed = run("check", str(file), str(plain))
+        assert mixed.code, mixed.out
+        assert "do not belong" in mixed.out
