@@ -165,7 +165,7 @@ def token_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> 
         (
             one["position"],
             one["token"],
-            one["text"],
+            _visible(one["text"]),
             one["max_abs"],
             one["kl"],
             "same" if one["top1"] else "differs",
@@ -176,6 +176,11 @@ def token_table(rows: Sequence[Mapping[str, Any]], units: Units = AUTOMATIC) -> 
         for one in rows
     ]
     return row_table(fields, found, "tokens", units=units)
+
+
+def _visible(text: str) -> str:
+    """Return the text of a token with escapes for what has no letter, as a line break."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def variant_table(
