@@ -205,7 +205,8 @@ def memory_calls(session: Session, method: str, units: Units) -> Table:
     """
     report = sequence_report(session, method)
     if report is None:
-        raise QueryError(f"the state over calls needs the trace of a sequence of {method}")
+        of = f" of {method}" if method else ""
+        raise QueryError(f"the state over calls needs the trace of a sequence{of}")
     capacity = sum(one.bytes for one in report.state)
     calls = [one for one in report.calls if one.state]
     if not calls:
@@ -235,9 +236,15 @@ def memory_calls(session: Session, method: str, units: Units) -> Table:
 
 
 def sequence_report(session: Session, method: str) -> RunReport | None:
-    """Return the report of the first sequence of a method in a session, None without one."""
+    """Return the report of the first sequence of a method in a session, None without one.
+
+    Args:
+        session: may have no program, and then no method
+        method: empty for any
+    """
     reports = (run_report(dump) for dump in session.timed_dumps if is_sequence(dump))
-    return next((one for one in reports if one is not None and method in one.methods), None)
+    known = (one for one in reports if one is not None)
+    return next((one for one in known if not method or method in one.methods), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

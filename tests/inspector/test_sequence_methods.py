@@ -18,6 +18,7 @@ from inspector.numerics.report import GapReport, RunGap
 from inspector.numerics.state_names import state_names
 from inspector.profile.timeline_runs import timeline_runs
 from inspector.tables.calls import memory_calls, sequence_speed
+from inspector.tables.query import QueryError
 from inspector.tables.selection import AUTOMATIC
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.test_sequence_run import plant
@@ -133,6 +134,13 @@ def test_tables_and_timeline_have_each_call_at_its_method(tmp_path: Path) -> Non
         own = [number for number, name in enumerate(ORDER) if name == method]
         assert [label.split(",")[0] for label in labels] == [f"call {one}" for one in own]
         assert memory_calls(session, method, AUTOMATIC).length == len(ORDER)
+    alone = load_session([str(out / "run.etdp")])  # without its program
+    assert memory_calls(alone, "", AUTOMATIC).length == len(ORDER)
+    plain = tmp_path / "plain"
+    words = ("--method", next(iter(FACTORS)), "--inputs", "random", "-o", str(plain))
+    assert run("run", str(folder / "model.pte"), *words).code == 0
+    with pytest.raises(QueryError, match=r"the trace of a sequence$"):
+        memory_calls(load_session([str(plain / "run.etdp")]), "", AUTOMATIC)
     times = run("table", "methods", str(folder / "model.pte"), str(out / "run.etdp")).out
     assert "drain" in times
     assert "fill" in times
