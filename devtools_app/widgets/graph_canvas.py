@@ -228,7 +228,7 @@ class GraphCanvas(GraphView):
         if self._with_control:
             self.path_requested.emit(item)
             return
-        self.select_item(item, show=False)
+        self._select_below(item)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -247,8 +247,17 @@ class GraphCanvas(GraphView):
             self.clicked_edge = self._edge_at(at)
         self.clicked_ground = item == self.clicked_edge == NOTHING
         if item != NOTHING and self.clicked_edge == NOTHING:
-            self.select_item(item, show=False)
+            self._select_below(item)
         return True
+
+    def _select_below(self, item: int) -> None:
+        """Select what is below the pointer; a second click has to meet it.
+
+        The panel that comes with a selection makes the drawing narrower: a whole graph that is
+        fitted again would have moved from below the pointer.
+        """
+        self.hold()
+        self.select_item(item, show=False)
 
     @override
     def keys_open_menu(self) -> None:

@@ -267,6 +267,10 @@ class GraphView(ZoomCanvas):
             self.set_camera(self._fitted((0.0, 0.0, placed.width, placed.height), 1.25))
             self._whole = True
 
+    def hold(self) -> None:
+        """Keep the drawing where it is when the room changes, also if all of it was seen."""
+        self._whole = False
+
     def _fitted(self, box: tuple[float, float, float, float], most: float) -> Camera:
         room = self.room()
         screen = (float(room.width()), float(room.height()))

@@ -235,6 +235,30 @@ def test_double_click_on_cluster_asks_to_toggle_it(canvas: GraphCanvas, qtbot: Q
     assert told.args == [DELEGATE]
 
 
+@pytest.mark.parametrize("menu", [False, True])
+@pytest.mark.parametrize("name", ["x", "conv", "erf"])
+def test_a_click_keeps_a_box_below_the_pointer_when_a_panel_takes_room(
+    canvas: GraphCanvas, qtbot: QtBot, name: str, menu: bool
+) -> None:
+    canvas.grab()
+    before = screen(canvas, name)
+    canvas.resize(700, 500)
+    assert screen(canvas, name) != before  # nothing was chosen: all of it is fitted again
+    canvas.resize(900, 700)
+    assert screen(canvas, name) == before
+    if menu:
+        canvas.choose_for_menu(QPointF(before))
+    else:
+        qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=before)
+    assert canvas.placed is not None
+    assert canvas.selected_item == canvas.placed.scene.index[name]
+    canvas.resize(700, 700)
+    assert screen(canvas, name) == before
+    canvas.fit()
+    canvas.resize(900, 700)
+    assert screen(canvas, name) == before
+
+
 def test_toggle_keeps_the_cluster_in_its_place(canvas: GraphCanvas) -> None:
     scene = transformer(6)
     canvas.set_graph(lay_out(scene, expand_all(scene.tree)))
