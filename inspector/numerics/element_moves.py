@@ -133,7 +133,7 @@ def permuted_dims(node: GraphNode) -> tuple[int, ...]:
     literals = [argument.literal for argument in node.args if not argument.values]
     literals += [node.attributes.get(name) for name in _ORDERS]
     for found in literals:
-        order = _integers(found)
+        order = integers_of(found)
         if order and sorted(dim % len(order) for dim in order) == list(range(len(order))):
             return tuple(dim % len(order) for dim in order)
     return ()
@@ -146,7 +146,7 @@ def integers(node: GraphNode) -> tuple[int, ...]:
         if argument.values:
             continue
         literal = argument.literal
-        own = [literal] if isinstance(literal, int) else _integers(literal)
+        own = [literal] if isinstance(literal, int) else integers_of(literal)
         if not own or isinstance(literal, bool):
             break
         found += own
@@ -159,7 +159,8 @@ def begin_alike(one: Sequence[int], other: Sequence[int]) -> bool:
     return count > 0 and one[:count] == other[:count]
 
 
-def _integers(found: object) -> list[int]:
+def integers_of(found: object) -> list[int]:
+    """Return a list of integers as such, empty for everything else."""
     if not isinstance(found, (list, tuple, np.ndarray)):
         return []
     items = [*cast("Any", found)]

@@ -15,7 +15,6 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, constant_v
 from inspector.numerics.fused_nodes import FLOATS, QUANTIZED, in_types, type_of, with_fused
 from inspector.numerics.grades import DELEGATE_ID, HANDLE, ORDER
 from inspector.numerics.group_exits import with_group_values
-from inspector.numerics.integer_walk import integers_walked
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import (
     border_values,
@@ -116,10 +115,6 @@ def inside_outputs(
         flowing = walked(graph, nodes, matched, left, events, known)
         flowing = in_types(join.graph, nodes, flowing)
         own |= flowing
-        unknown = {one.node.name for one in nodes} - {
-            name for name, event in own.items() if event.nodes[-1] == name
-        }
-        own |= integers_walked(join.graph, nodes, events, known, unknown)
         for name in shared:  # of several steps: none is known to be its, so none has it fused
             if name in own and own[name].nodes[-1] != name and not own[name].fused:
                 del own[name]

@@ -13,11 +13,11 @@ import numpy as np
 
 from inspector.files.payloads import executed_payload
 from inspector.files.session import Session
-from inspector.graph.delegate_inside import InsideNode, executed_inside
+from inspector.graph.delegate_inside import InsideNode, InsideValue, executed_inside
 from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
-from inspector.numerics.element_moves import Cut, integers, permuted_dims
+from inspector.numerics.element_moves import Cut, integers, integers_of, permuted_dims
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph, known_sizes
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
@@ -26,7 +26,6 @@ from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
 from schema.graph import GraphNode
-from schema.payloads.model import Constant
 from schema.program import instructions
 from schema.program import model as m
 
@@ -137,15 +136,18 @@ def _cut(node: InsideNode) -> tuple[Cut, ...]:
     tensor = inputs[0].value.tensor if inputs else None
     if node.node.target != "SLICE" or tensor is None:
         return ()
-    given = [_stored(one.constant) for one in inputs[1:]]
+    given = [_stored(one) for one in inputs[1:]]
     if len(given) != 2 or any(len(one) != len(tensor.sizes) for one in given):
         return ()
     pairs = zip(*given, strict=True)
     return tuple((dim, start, start + size, 1) for dim, (start, size) in enumerate(pairs))
 
 
-def _stored(constant: Constant | None) -> list[int]:
-    data = b"" if constant is None or constant.data is None else constant.data
+def _stored(one: InsideValue) -> Sequence[int]:
+    """Return the integers of a constant: its bytes, or numbers where the payload has those."""
+    if one.value.literal is not None:
+        return integers_of(one.value.literal)
+    data = b"" if one.constant is None or one.constant.data is None else one.constant.data
     return np.frombuffer(data, np.int64).tolist() if len(data) % 8 == 0 else []
 
 

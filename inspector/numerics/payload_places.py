@@ -32,7 +32,7 @@ from inspector.numerics.grades import FLOW
 from inspector.numerics.moved import recorded_dims
 from inspector.numerics.payload_values import PayloadValues, is_moving, logged_sizes
 from inspector.numerics.shared_handles import DelegateEvent
-from inspector.numerics.traced import strides_of
+from inspector.numerics.traced import is_dense
 from schema.dtypes.scalar_type import numel
 
 Places = NDArray[np.int64]
@@ -51,7 +51,7 @@ _OF_IMAGES = frozenset(
 _OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
 _LINEAR = operation("linear")
 _IMAGE_DIMS = (3, 4, 5)
-_MOST_PLACES = 1 << 25  # of all layouts together, 256 MiB; most values have one of a few
+_MOST_PLACES = 1 << 25  # kept together, 256 MiB; most values have one of a few layouts
 
 
 class ElementPlaces:
@@ -82,12 +82,17 @@ class ElementPlaces:
         """Keep the places of a value; equal ones are held once."""
         found = self._hashed.get(id(places)) or digest(places)
         if found not in self._layouts:
-            if places.size > self._left:
+            if not self._has_room(places):
                 return
-            self._left -= places.size
             self._layouts[found] = places
             self._hashed[id(places)] = found
         self._found[name] = self._layouts[found]
+
+    def _has_room(self, places: Places) -> bool:
+        """Count what is kept from now on; return whether it may be."""
+        fits = places.size <= self._left
+        self._left -= places.size if fits else 0
+        return fits
 
     def digest(self, event: DelegateEvent) -> bytes:
         """Return a digest of the places of an event, empty if they are not known."""
@@ -126,7 +131,7 @@ class ElementPlaces:
         """
         sizes, places = self._values.sizes(node.writes[0]), self._found.get(event.writes[0])
         asked = None if places is None else self.recorded(node.writes[0])
-        if any(one.strides != strides_of(one.sizes) for each in event.passes for one in each):
+        if not all(is_dense(one) for each in event.passes for one in each):
             return None
         strides = (
             None
@@ -239,13 +244,17 @@ class ElementPlaces:
     def _in_order(self, count: int) -> Places:
         found = self._straight.get(count)
         if found is None:
-            found = self._straight[count] = np.arange(count)
+            found = np.arange(count)
+            if self._has_room(found):
+                self._straight[count] = found
         return found
 
     def _channels_last(self, sizes: tuple[int, ...]) -> Places:
         found = self._last.get(sizes)
         if found is None:
-            found = self._last[sizes] = permuted(sizes, _channels_last(sizes))
+            found = permuted(sizes, _channels_last(sizes))
+            if self._has_room(found):
+                self._last[sizes] = found
         return found
 
     def _is_arranged(self, sizes: tuple[int, ...]) -> bool:

@@ -168,9 +168,10 @@ class _PayloadWalk:
             having = [one for one in by_root[root] if held is None or held.has(one, node)]
             alike = [one for one in having if order and self._places.digest(one) == order]
             sizes = self._values.sizes(value)
-            exact = (one for one in alike if logged_sizes(one) == sizes)
-            event = next(exact, alike[0] if alike else None)
-            own = None if event is None else self._places.in_layout(event, node)
+            exact = [one for one in alike if logged_sizes(one) == sizes]
+            left = exact or alike or (having if held is not None else [])
+            shaped = (self._places.in_layout(one, node) for one in left)
+            own = next((one for one in shaped if one is not None), None)
             if own is not None:
                 found[node.node.name] = own
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from inspector.numerics.shared_handles import DelegateEvent
 from schema.dtypes.scalar_type import numel, scalar_type
 
 _MOST_BYTES = 1 << 16  # of a constant that is known by its content: others are by their name
-_TYPES = {1: "<i1", 2: "<i2", 6: "<f4"}  # scalar type -> its elements, of filled tensors
+_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 6: "<f4"}  # scalar type -> its elements, if written out
 _ALIKE = "alike "  # all elements
 _QUANTIZES = "::quantize_per_tensor"
 _IDENTITIES = frozenset(("name", "node_id", "memory_object"))  # attributes that change no value
@@ -49,9 +50,19 @@ def constants_of(node: InsideNode) -> tuple[tuple[str, str], ...]:
 
 def _content_of(one: InsideValue) -> str:
     tensor = one.value.tensor
-    if one.constant is None or tensor is None:
+    if tensor is None:
         return ""
-    return content(tensor.scalar_type, one.constant.data)
+    if one.constant is not None:
+        return content(tensor.scalar_type, one.constant.data)
+    literal = one.value.literal  # where a payload has numbers
+    items = cast("Sequence[Any]", literal) if isinstance(literal, (tuple, list)) else ()
+    kind = _TYPES.get(tensor.scalar_type)
+    if kind is None or len(items) > _MOST_BYTES:
+        return ""
+    try:
+        return content(tensor.scalar_type, np.array(items, kind).tobytes())
+    except (OverflowError, TypeError, ValueError):
+        return ""  # of a damaged payload
 
 
 def settings_of(node: InsideNode) -> str:

@@ -270,6 +270,14 @@ def strides_of(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def is_dense(tensor: DebugTensor) -> bool:
+    """Return whether elements lie in the order of their dimensions; of one, no stride matters."""
+    dense = strides_of(tensor.sizes)
+    longer = [place for place, size in enumerate(tensor.sizes) if size != 1]
+    alike = len(tensor.strides) == len(dense)
+    return alike and all(tensor.strides[place] == dense[place] for place in longer)
+
+
 def _by_instruction(block: Block, run: int) -> dict[int, list[DebugTensor]]:
     """Return the tensors logged for each instruction itself, excluding those inside a delegate."""
     found: dict[int, list[DebugTensor]] = {}
