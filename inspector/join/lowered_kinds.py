@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from inspector.join.node_index import base_operator
@@ -60,7 +60,7 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "CONV2D": ("convolution", *_LINEAR),
     "DEPTHWISE_CONV2D": ("convolution",),
     "GREATER": ("gt",),
-    "MATMUL": ("bmm", "matmul"),
+    "MATMUL": ("bmm", "matmul", "mm"),
     "MAX_POOL2D": ("max_pool2d", "max_pool2d_with_indices"),
     "SELECT": ("where",),
 }
@@ -138,18 +138,26 @@ def recorded_of_kinds(
     if {node.name for node in payload} & names:
         return {node.name: (node.name, True) for node in payload if node.name in names}
     found: dict[str, tuple[str, bool]] = {}
-    by_kind: dict[str, list[str]] = {}
-    for node in payload:
-        by_kind.setdefault(node.target, []).append(node.name)
-    taken: dict[str, list[str]] = {}
-    for kind in by_kind:
-        for node in recorded:
-            if becomes(base_operator(node.target), kind):
-                taken.setdefault(node.name, []).append(kind)
-    for kind, own in by_kind.items():
-        fitting = [node.name for node in recorded if taken.get(node.name) == [kind]]
-        if len(fitting) == len(own):
-            pairs = zip(own, fitting, strict=True)
-            alone = len(own) == 1 and not _is_copy(kind)
-            found.update((name, (node, alone)) for name, node in pairs)
+    kinds = dict.fromkeys(node.target for node in payload)
+    fitting = {
+        node.name: frozenset(kind for kind in kinds if becomes(base_operator(node.target), kind))
+        for node in recorded
+    }
+    for alike in _connected(fitting.values()):
+        own = [node for node in payload if node.target in alike]
+        theirs = [name for name, fits in fitting.items() if fits & alike]
+        pairs = [(node, name) for node, name in zip(own, theirs, strict=False)]
+        if len(own) == len(theirs) and all(node.target in fitting[name] for node, name in pairs):
+            alone = len(own) == 1 and not _is_copy(own[0].target)
+            found.update((node.name, (name, alone)) for node, name in pairs)
+    return found
+
+
+def _connected(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return groups with those together that share a member: a convolution has several kinds."""
+    found: list[frozenset[str]] = []
+    for group in filter(None, groups):
+        touching = [one for one in found if one & group]
+        found = [one for one in found if not one & group]
+        found.append(group.union(*touching))
     return found

@@ -16,6 +16,7 @@ from inspector.numerics.fused_nodes import FLOATS, QUANTIZED, in_types, type_of,
 from inspector.numerics.grades import DELEGATE_ID, HANDLE, ORDER
 from inspector.numerics.group_exits import with_group_values
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
+from inspector.numerics.moved_contents import constant_contents
 from inspector.numerics.payload_flow import (
     border_values,
     by_flow,
@@ -24,9 +25,9 @@ from inspector.numerics.payload_flow import (
     payload_event,
 )
 from inspector.numerics.payload_walk import walked
-from inspector.numerics.same_steps import content, filled_contents
+from inspector.numerics.same_steps import filled_contents
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
-from inspector.numerics.traced import DELEGATE, instruction_outputs, strides_of
+from inspector.numerics.traced import DELEGATE, instruction_outputs
 from inspector.trace.blocks import Block
 from schema.backends import backend_of
 from schema.dtypes.scalar_type import scalar_type
@@ -90,7 +91,9 @@ def inside_outputs(
     borders = border_values(session, method, join)
     suffixes = _value_suffixes(session, method)
     filled = filled_contents(join.graph, join.graph.nodes)
-    graph = replace(join.graph, contents=_contents(session, method) | filled)
+    assert session.record is not None  # the graph is its
+    known = constant_contents(join.graph, record_maps.constants(session.record, method))
+    graph = replace(join.graph, contents=known | filled)
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
@@ -111,7 +114,13 @@ def inside_outputs(
         )
         own = with_fused(join.graph, nodes, matched, events, shared)
         left = {name for name in shared if name not in own or own[name].nodes[-1] != name}
-        left |= {name for name, one in own.items() if one.grade == ORDER and one.nodes[-1] == name}
+        left |= {
+            one.node.name
+            for one in nodes
+            if (event := own.get(one.node.name)) is not None
+            and event.nodes[-1] == one.node.name
+            and (event.grade == ORDER or not has_shape_of(join.graph, event, one))
+        }
         flowing = walked(graph, nodes, matched, left, events, known)
         flowing = in_types(join.graph, nodes, flowing)
         own |= flowing
@@ -137,18 +146,6 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
-
-
-def _contents(session: Session, method: str) -> dict[str, str]:
-    """Return constant of the recorded graph -> its content, of those that have one."""
-    if session.record is None:
-        return {}
-    return {
-        name: found
-        for name, one in record_maps.constants(session.record, method).items()
-        if one.strides == strides_of(one.sizes) and not one.big_endian
-        if (found := content(one.scalar_type, one.data))
-    }
 
 
 def _why_shared(graph: FlatGraph, node: FlatNode, events: Sequence[DelegateEvent]) -> str:

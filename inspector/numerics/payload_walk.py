@@ -205,14 +205,19 @@ class _PayloadWalk:
                     events.setdefault(key, []).append(event)
         nodes: dict[object, list[FlatNode]] = {}
         for node in self._values.asked:
-            for value in dict.fromkeys(map(self._values.root, node.reads)):
-                for key in {value, self._graph.contents.get(value[1])} - {None, ""}:
-                    nodes.setdefault(key, []).append(node)
+            for key in self._keys(node):
+                nodes.setdefault(key, []).append(node)
         for key, readers in events.items():
             asked = nodes.get(key, ())
             pairs = [(e, n) for e, n in product(readers, asked) if becomes(n.operator, e.kind)]
             if len(pairs) == 1 and (not isinstance(key, str) or is_distinctive(key)):
                 self._match(*pairs[0])
+
+    def _keys(self, node: FlatNode) -> set[Value | str]:
+        """Return the values that a node reads, and the contents of those that are constant."""
+        roots = {self._values.root(value) for value in node.reads}
+        held = {self._content(value) for value in node.reads}
+        return {*roots, *held, *(self._graph.contents.get(one[1], "") for one in roots)} - {""}
 
     def _by_weights(self) -> None:
         """Learn what linear layers of integer weights read and write, by weights of one alone."""
@@ -263,9 +268,27 @@ class _PayloadWalk:
             if node.writes[0] not in self._values.learned and read and None not in read:
                 asked.setdefault(self._call(node.operator, read), []).append(node)
         for call, events in made.items():
-            for event, node in _only_pairs(events, asked.get(call, ())):
+            for event, node in self._only_pairs(events, asked.get(call, ())):
                 if event.kind in _REDUCED or becomes(node.operator, event.kind):
                     self._match(event, node)
+
+    def _only_pairs(
+        self, events: Sequence[DelegateEvent], nodes: Sequence[FlatNode]
+    ) -> list[tuple[DelegateEvent, FlatNode]]:
+        """Return the operators and nodes that only each other can be.
+
+        Several slices of a value differ in where they begin, several products in a constant.
+        """
+        if len(events) == len(nodes) == 1:
+            return [(events[0], nodes[0])]
+        held = [{self._contents.get(self._values.place(n), "") for n in e.reads} for e in events]
+        pairs = [
+            (event, node)
+            for (event, own), node in product(zip(events, held, strict=True), nodes)
+            if begin_alike(event.given, integers(node.node)) or (own - {""}) & self._keys(node)
+        ]
+        sides = [Counter(id(one) for one in side) for side in zip(*pairs, strict=True)]
+        return [(e, n) for e, n in pairs if sides[0][id(e)] == sides[1][id(n)] == 1]
 
     def _read(self, event: DelegateEvent) -> list[object]:
         """Return what an operator reads: values, None for unknown ones, and small constants."""
@@ -431,14 +454,3 @@ class _PayloadWalk:
     def _call(self, operator: str, values: Sequence[object]) -> object:
         kind = _REDUCED.get(operator) or operation(operator)
         return kind, tuple(sorted(map(str, values)) if kind in _COMMUTATIVE else map(str, values))
-
-
-def _only_pairs(
-    events: Sequence[DelegateEvent], nodes: Sequence[FlatNode]
-) -> list[tuple[DelegateEvent, FlatNode]]:
-    """Return the operators and nodes that only each other can be: of slices by where they begin."""
-    if len(events) == len(nodes) == 1:
-        return [(events[0], nodes[0])]
-    pairs = [(e, n) for e, n in product(events, nodes) if begin_alike(e.given, integers(n.node))]
-    sides = [Counter(id(one) for one in side) for side in zip(*pairs, strict=True)]
-    return [(e, n) for e, n in pairs if sides[0][id(e)] == sides[1][id(n)] == 1]

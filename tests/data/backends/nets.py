@@ -372,6 +372,25 @@ class Summed(nn.Module):
         return torch.tanh(self.head(y.mean((2, 3))))
 
 
+class Spectral(nn.Module):
+    """Frequencies by matrix products, mixed by einsum, and a layer before an order of its values."""
+
+    def __init__(self):
+        super().__init__()
+        angles = torch.arange(8)[:, None] * torch.arange(3)[None] * (torch.pi / 4)
+        self.register_buffer("cosine", angles.cos())
+        self.register_buffer("sine", -angles.sin())
+        self.register_buffer("back", angles.cos().t() / 4)
+        self.real = nn.Parameter(torch.randn(4, 4, 3))
+        self.imaginary = nn.Parameter(torch.randn(4, 4, 3))
+        self.layer = nn.Linear(8, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        real = torch.einsum("bik,iok->bok", x @ self.cosine, self.real)
+        real = real - torch.einsum("bik,iok->bok", x @ self.sine, self.imaginary)
+        return real @ self.back, torch.sort(self.layer(x))[0]
+
+
 class Residual(nn.Module):
     """A convolution for each channel, a norm and two layers behind it, twice: their values meet."""
 
@@ -526,6 +545,7 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "excite": (Excite, (1, 4, 8, 8)),
     "integers": (Integers, (1, 3, 6, 8)),
     "residual": (Residual, (1, 3, 8, 12)),
+    "spectral": (Spectral, (2, 4, 8)),
 }
 """Networks of one input, and its shape."""
 

@@ -36,6 +36,7 @@ _RECORDED = (
     "excite",
     "residual",
     "summed",
+    "spectral",
 )
 HERE = Path(__file__).resolve().parent
 
