@@ -6,6 +6,7 @@ become this, so that every view, count and search is written once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,6 +16,11 @@ from schema.dtypes.scalar_type import scalar_type
 
 Dim = int | str  # a symbol or its expression where a size is not static
 EMPTY: Mapping[str, object] = MappingProxyType({})
+_MOVERS = re.compile(
+    r"getitem|quantize(?!d)|choose_qparams|view|permute|transpose(?!d?_conv)|reshape|clone|to_copy"
+    r"|_to_dim_order_copy|sym_size|expand|squeeze|unsqueeze|slice_copy|select_copy|alias|Convert"
+    r"|StaticTranspose|StaticReshape|Copy",
+)
 
 
 class NodeKind(str, Enum):
@@ -220,3 +226,8 @@ def common_module(paths: Iterable[str]) -> str:
             break
         found.append(parts[0])
     return ".".join(found)
+
+
+def is_compute(operator: str) -> bool:
+    """Return whether an operator computes, as opposed to moving or converting data."""
+    return _MOVERS.search(operator) is None

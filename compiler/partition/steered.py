@@ -31,6 +31,7 @@ from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, 
 from compiler.partition.verdicts import calls_in
 from compiler.partition.work import flops_of
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.graph import is_compute
 from schema.objects.plural import plural
 from schema.vendors.table import takes_integers_only
 
@@ -212,14 +213,16 @@ class SteeredPartitioner(Partitioner):
         return self._is_large_enough(group)
 
     def _is_large_enough(self, group: Sequence[Node]) -> bool:
+        fewest, least = self.rules.min_nodes, self.rules.min_work
         size = _size(group)
-        if size >= self.rules.min_nodes or any(map(self._is_forced, group)):
+        # unless the user asks for more, what only moves data is delegated as the package does
+        enough = size >= fewest if fewest > 1 else any(operator_of(n) not in _IDLE for n in group)
+        if enough or any(map(self._is_forced, group)):
             return True
-        least = self.rules.min_work
         if least is not None and sum(map(flops_of, group)) >= least:
             return True
         nodes = plural(size, "computing node")
-        text = f"its partition has {nodes}, fewer than {self.rules.min_nodes}"
+        text = f"its partition has {nodes}, fewer than {fewest}"
         text += "" if least is None else f", and less work than {least:,} FLOPs"
         for node in group:
             note(node, "min_nodes", NodeOutcome.TOO_SMALL, text)
@@ -243,7 +246,7 @@ class SteeredPartitioner(Partitioner):
 
 
 def _size(group: Sequence[Node]) -> int:
-    return sum(operator_of(node) not in _IDLE for node in group)
+    return sum(is_compute(operator_of(node)) for node in group)
 
 
 def _names(groups: Sequence[list[Node]]) -> dict[int, str]:

@@ -36,7 +36,6 @@ from inspector.graph.delegation import partition_tags
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
 from inspector.graph.reach import subgraph
-from inspector.join.operator_names import is_compute
 from inspector.join.record_maps import verdicts
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.boundaries import boundaries
@@ -48,7 +47,7 @@ from inspector.units import (
     format_share,
     format_time,
 )
-from schema.graph import GraphValue, NodeKind
+from schema.graph import GraphValue, NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
 from schema.objects.plural import plural
 

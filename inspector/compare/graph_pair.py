@@ -13,9 +13,8 @@ from inspector.compare.ownership import owner_changes
 from inspector.compare.times import node_rows
 from inspector.files.session import Session
 from inspector.graph.model_graph import model_graph
-from inspector.join.operator_names import is_compute
 from inspector.units import NS_PER_MS
-from schema.graph import NodeKind
+from schema.graph import NodeKind, is_compute
 
 _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT, NodeKind.GET_ATTR)
 _COMPILED = ("record", "program")  # sources of graphs with backends and times

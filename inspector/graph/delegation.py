@@ -18,10 +18,10 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.delegate_owner import call_nodes, ownership
-from inspector.join.operator_names import is_compute, node_type
+from inspector.join.operator_names import node_type
 from schema.etrecord import DelegateMap, RecordFile
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
-from schema.graph import Graph, NodeKind
+from schema.graph import Graph, NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs, total_bytes
 from schema.program import ProgramFile, instructions, operator_name

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator
-from inspector.join.operator_names import is_compute
 from schema.etrecord import ListedNode, RecordFile, node_list
 from schema.etrecord.parts.verdicts import NodeOutcome
-from schema.graph import Graph
+from schema.graph import Graph, is_compute
 from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m

@@ -1,4 +1,4 @@
-"""Operator names: the stock tool's types, and which operators only move or convert data."""
+"""Operator names: the stock tool's types, and which operators convert to integers and back."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import re
 
 _WRAPPED = "auto_functionalized"  # torch's call of an operator that writes to its arguments
 _SUFFIX = re.compile(r"_\d+$")
-_MOVERS = re.compile(
-    r"getitem|quantize(?!d)|choose_qparams|view|permute|transpose(?!d?_conv)|reshape|clone|to_copy"
-    r"|_to_dim_order_copy|sym_size|expand|squeeze|unsqueeze|slice_copy|select_copy|alias|Convert"
-    r"|StaticTranspose|StaticReshape|Copy",
-)
 
 
 def op_type(node_name: str) -> str:
@@ -32,11 +27,6 @@ def node_type(name: str, target: str) -> str:
     """
     wrapped = op_type(name).startswith(_WRAPPED) and not wraps_a_write(target)
     return target.replace(".", "_").lower() if wrapped else op_type(name)
-
-
-def is_compute(name: str) -> bool:
-    """Return whether an operator computes, as opposed to moving or converting data."""
-    return _MOVERS.search(name) is None
 
 
 def quantizes(target: str) -> int:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
 from inspector.join.links import Link, link_block
-from inspector.join.operator_names import is_compute
 from inspector.profile.attribution import steady_set
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.methods import time_of
@@ -25,6 +24,7 @@ from inspector.profile.operator_columns import OPERATOR, REST, BlockRows
 from inspector.profile.operator_rows import operator_rows
 from inspector.trace.timed_blocks import timed_blocks
 from inspector.units import NS_PER_MS
+from schema.graph import is_compute
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,6 @@ from inspector.graph.delegation import (
 )
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
-from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.size.users import blob_name, constant_users, is_hash
 from inspector.tables.boundaries import (
@@ -46,7 +45,7 @@ from inspector.tables.table import (
 from inspector.tables.tree import TOP, Tree
 from inspector.units import Quantity, choose_unit, format_bytes, format_share
 from schema.backends import short_backend
-from schema.graph import NodeKind
+from schema.graph import NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
 
 _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)

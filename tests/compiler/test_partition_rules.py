@@ -143,13 +143,23 @@ def test_weights_follow_the_nodes_that_are_left() -> None:
 
 
 def test_small_partitions_are_dropped_and_say_so() -> None:
-    manager = _steered(PartitionRules(deny_ops=("aten.add",), min_nodes=4))
+    manager = _steered(PartitionRules(deny_ops=("aten.add",), min_nodes=3))
     found = _found(manager)
     small = {n for n, v in found.items() if v.outcome is NodeOutcome.TOO_SMALL}
     assert small == {"aten_sigmoid_default", *HEAD}
-    assert "3 computing nodes, fewer than 4" in found["aten_sigmoid_default"].reason
+    assert "2 computing nodes, fewer than 3" in found["aten_sigmoid_default"].reason
     assert found["aten_sigmoid_default"].rule == "min_nodes"
     assert len(payloads(manager)) == 1
+
+
+@pytest.mark.parametrize(("fewest", "kept"), [(1, 1), (2, 0)])
+def test_partition_that_only_moves_data_is_small_where_computing_nodes_are_asked_for(
+    fewest: int, kept: int
+) -> None:
+    manager = edge(lambda x: x.permute(1, 0).permute(1, 0).relu(), X)
+    inner = ByNode(lambda node: "t" if "permute" in node.name else None)
+    found = manager.to_backend(SteeredPartitioner(inner, PartitionRules(min_nodes=fewest)))
+    assert len(payloads(found)) == kept
 
 
 def test_largest_partitions_are_kept_up_to_a_number() -> None:

@@ -12,10 +12,11 @@ import pytest
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation, stored_bytes, summary_text
 from inspector.join.delegate_owner import choose
-from inspector.join.operator_names import is_compute, op_type
+from inspector.join.operator_names import op_type
 from inspector.tables.method_facts import method_group
 from inspector.tables.selection import AUTOMATIC
 from schema.etrecord import ListedNode
+from schema.graph import is_compute
 from tests.inspector.sessions import DATA, folders, label, session
 
 MADE = folders("stock.json", "model.pte", "model.etrecord")
