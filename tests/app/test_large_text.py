@@ -94,6 +94,13 @@ def test_no_words_of_the_start_page_are_cut(make_window, qtbot, size: int) -> No
     assert cut_texts(window._start_page) == []
 
 
+def _wait_for_facts(qtbot, panel: FactPanel) -> None:
+    """Wait until all facts are there and have found their places."""
+    filling = panel.findChild(Slices)
+    qtbot.waitUntil(lambda: not filling.busy)
+    qtbot.wait(30)
+
+
 @pytest.mark.parametrize("size", [20, DOUBLE])
 def test_values_of_the_node_panel_wrap(qtbot, theme: Theme, size: int) -> None:
     theme.set_size(size)
@@ -107,7 +114,7 @@ def test_values_of_the_node_panel_wrap(qtbot, theme: Theme, size: int) -> None:
     panel.show_sheet(FactSheet("aten.topk", "head", (FactGroup("Why", facts),)))
     panel.resize(300, 500)
     panel.show()
-    qtbot.wait(30)
+    _wait_for_facts(qtbot, panel)
     assert cut_texts(panel) == []
     assert panel.horizontalScrollBar().maximum() == 0
 
@@ -128,7 +135,7 @@ def test_long_labels_leave_room_for_their_values(
     panel.resize(width, 500)
     panel.show()
     qtbot.waitUntil(lambda: not theme.busy)
-    qtbot.wait(30)
+    _wait_for_facts(qtbot, panel)
     values = panel.findChildren(ValueLabel)
     assert len(values) == 2
     for value in values:
