@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay import comparing
-from inspector.numerics.replay.comparing import NOT_ROUNDED, OTHER_STEPS, GapComparison
+from inspector.numerics.replay.comparing import NOT_ROUNDED, GapComparison
 from inspector.numerics.report import INSIDE, INSTRUCTION
 from runtime.emulation.recorded import UNKNOWN
 
@@ -27,9 +26,7 @@ def _compared(
     )
     comparison = GapComparison(log, Tolerance(), SimpleNamespace(put=None))  # pyright: ignore
     monkeypatch.setattr(comparing, "logged_tensor", lambda _buffer, tensor: tensor)
-    monkeypatch.setattr(
-        comparison, "_compare", lambda _each, _sides, value, **_facts: (value, True)
-    )
+    monkeypatch.setattr(comparison, "_compare", lambda _each, _sides, value: (value, True))
     given = {"place": INSIDE, "quantized": True, **facts}
     each: Any = SimpleNamespace(
         key=(given["place"], 0, 0),
@@ -87,54 +84,3 @@ def test_integers_of_the_other_sign_are_compared_in_that_of_the_record(
     expected = recorded + (128 if dtypes[1] == "uint8" else -128) if quantized else found
     assert value.dtype == expected.dtype
     assert torch.equal(value, expected)
-
-
-@pytest.mark.parametrize("scale", [None, (0.5, 3)])
-@pytest.mark.parametrize(
-    ("grade", "place", "dtype", "off", "told"),
-    [
-        (ORDER, INSIDE, torch.int8, 40, True),
-        (ORDER, INSIDE, torch.int8, 0, False),
-        (ORDER, INSTRUCTION, torch.int8, 40, False),
-        (ORDER, INSIDE, torch.float32, 40, False),
-        (FLOW, INSIDE, torch.int8, 40, False),
-        ("HANDLE", INSIDE, torch.int8, 40, False),
-    ],
-)
-def test_integers_by_order_that_differ_may_be_in_other_steps(
-    grade: str,
-    place: str,
-    dtype: torch.dtype,
-    off: int,
-    told: bool,
-    scale: tuple[float, int] | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stored = torch.tensor([[1, -20, 7]], dtype=dtype)
-    recorded = stored + off
-    if scale is not None:
-        recorded = (recorded.float() - scale[1]) * scale[0]
-    log: Any = SimpleNamespace(
-        buffer=None, method="forward", join=None, logged=None, outputs=(), inside=(), held={}
-    )
-    comparison = GapComparison(log, Tolerance(), SimpleNamespace(put=None))  # pyright: ignore
-    monkeypatch.setattr(comparing, "logged_tensor", lambda _buffer, tensor: tensor)
-    taken: list[Any] = []
-    measuring: Any = SimpleNamespace(take=lambda key, _values: taken.append(key))
-    comparison._measuring = measuring
-    found = stored if dtype is torch.int8 or scale is None else stored * scale[0]
-    each: Any = SimpleNamespace(
-        key=(place, 0, 0),
-        passes=[found],
-        scale=scale,
-        index=0,
-        quantized=scale is None,
-        arbitrary=False,
-        whole=True,
-        open_layout=False,
-        held="",
-        target=SimpleNamespace(grade=grade, order=()),
-    )
-    comparison._found(each, 0, [UNKNOWN, recorded])
-    assert (comparison._why.get(each.key) == OTHER_STEPS) is told
-    assert bool(taken) is not told

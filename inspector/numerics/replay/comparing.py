@@ -35,9 +35,6 @@ AMBIGUOUS = (
 UNCERTAIN = "join uncertain"
 AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
 NOT_ROUNDED = "its backend computes wider integers under this name, which it rounds behind it"
-OTHER_STEPS = (
-    "not distinguishable: joined by order, and a backend may hold integers in steps of its own"
-)
 NO_INPUTS = "it depends on inputs of this run that no file has"
 
 OnProgress = Callable[[int, int], None]
@@ -245,8 +242,7 @@ class GapComparison:
             return UNKNOWN, True
         if order := each.target.order:
             found = found.permute([order.index(dim) for dim in range(len(order))])
-        is_stored = not found.is_floating_point()
-        if each.scale is not None and is_stored:
+        if each.scale is not None and not found.is_floating_point():
             found = (found.float() - each.scale[1]) * each.scale[0]
         sides = [_element(side, each.index) for side in pair]
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
@@ -258,17 +254,9 @@ class GapComparison:
         if each.arbitrary:
             self._why[each.key] = ARBITRARY
             return _in_dtype(found, next(side for side in sides if side is not UNKNOWN)), True
-        found = in_sign(found, sides) if each.quantized else found
-        return self._compare(each, sides, found, is_stored=is_stored)
+        return self._compare(each, sides, in_sign(found, sides) if each.quantized else found)
 
-    def _compare(
-        self,
-        each: _Wanted,
-        pair: Sides,
-        found: Any,  # noqa: ANN401
-        *,
-        is_stored: bool,
-    ) -> tuple[Any, bool]:
+    def _compare(self, each: _Wanted, pair: Sides, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
         known = [side for side in pair if side is not UNKNOWN]
         shapes = [tuple(int(size) for size in side.shape) for side in known]
         fits = [self._in_shape(each, found, pair, shape) for shape in dict.fromkeys(shapes)]
@@ -282,12 +270,8 @@ class GapComparison:
             self._why[each.key] = AMBIGUOUS if several else reason
             return UNKNOWN, True
         values = self._values(each, pair, shaped)
+        self._measuring.take(each.key, values)
         certain = each.target.grade != ORDER or agrees(values, self._tolerance)
-        has_steps = is_stored and (each.quantized or each.scale is not None)
-        if not certain and has_steps and each.key[0] == INSIDE:
-            self._why[each.key] = OTHER_STEPS  # some were 780 off by the steps of the record
-        else:
-            self._measuring.take(each.key, values)
         return _in_dtype(shaped, known[0]), certain
 
     def _values(self, each: _Wanted, pair: Sides, shaped: Any) -> OutputValues:  # noqa: ANN401
