@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.imports import make_room_for_types
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.first_size import fit_to_screen
 from devtools_app.shell.memory_pool import share_free_memory
@@ -81,6 +82,7 @@ def create_application(arguments: Sequence[str] = ()) -> QApplication:
     app.setOrganizationName("etscope")
     app.setDesktopFileName("etscope")
     app.setWindowIcon(app_icon())
+    make_room_for_types()  # before a window is seen
     return app
 
 

@@ -7,6 +7,7 @@ if a thread defines classes of widgets just then.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import linecache
 import logging
@@ -23,7 +24,7 @@ from types import ModuleType
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAccessible
-from shiboken6 import isValid
+from shiboken6 import Shiboken, isValid
 from typing_extensions import override
 
 from devtools_app.jobs.gui_thread import gui_thread
@@ -31,7 +32,27 @@ from devtools_app.jobs.gui_thread import gui_thread
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
 _TURN = 0.002  # seconds of importing before the GUI thread is asked whether it is busy
+_ROOM = 1500  # types that a thread may define; those of the views are 360
 _WAIT = 0.1  # seconds that it is waited for, once: it may want the module that is half imported
+
+
+@cache
+def make_room_for_types() -> None:
+    """Let the table of types of Qt for Python grow before a thread defines some.
+
+    Before Python 3.12 the data of a type are in a hash table, which the GUI thread reads without
+    the lock of the interpreter. While it grows for a type of another thread it has none of them,
+    and the process ends by a segmentation fault. It never shrinks.
+    """
+    if sys.version_info >= (3, 12):
+        return
+    collects = gc.isenabled()
+    gc.disable()  # all of them stay in the youngest generation
+    types = [type("Room", (Shiboken.Object,), {}) for _ in range(_ROOM)]
+    del types
+    gc.collect(0)
+    if collects:
+        gc.enable()
 
 
 def is_imported(name: str) -> bool:
@@ -93,6 +114,7 @@ def _in_turns() -> Iterator[None]:
 @cache  # one that fails is reported once
 def _import_in_thread(name: str) -> None:
     gui_thread()  # of the thread that calls it first, which is this one
+    make_room_for_types()
 
     def imported() -> None:
         with _in_turns():
@@ -125,6 +147,7 @@ class Imports(QObject):
 
     def start(self, modules: Iterable[str]) -> None:
         """Begin to import modules, in this order."""
+        make_room_for_types()
         self._running = True
         self._add(modules, first=False)
 

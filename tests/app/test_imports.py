@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -212,3 +214,47 @@ def test_a_view_is_made_once_its_module_was_imported_in_the_thread(
     assert in_main is not ahead
     qtbot.waitUntil(lambda: host.view.text() == name)
     assert QApplication.focusWidget() is host.view
+
+
+_DEFINES = """
+import os, sys, threading
+from devtools_app.jobs import imports
+from PySide6.QtWidgets import *
+from PySide6.QtCore import *
+app = QApplication([])
+imports._ROOM = int(sys.argv[1])
+imports.make_room_for_types()
+class W(QLabel): pass
+class P(QWidget): pass
+top = P()
+layout = QVBoxLayout(top)
+for _ in range(300): layout.addWidget(W("x"))
+app.setStyleSheet('QLabel[a="1"]{color:red} P{color:blue} W{color:green} QLabel#x{color:red}')
+top.show()
+app.processEvents()
+ended = []
+def define():
+    kept = []
+    for number in range(6000):
+        kept.append(type(f"T{number}", (QObject,), {}))
+    ended.append(1)
+thread = threading.Thread(target=define)
+thread.start()
+count = 0
+while not ended:
+    top.setStyleSheet("" if count % 2 else "W{color:red}")
+    app.processEvents()
+    count += 1
+thread.join()
+os._exit(0)
+"""
+
+
+@pytest.mark.gui
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="types have their data in themselves")
+@pytest.mark.parametrize("attempt", range(4))
+def test_types_that_a_thread_defines_do_not_end_the_process(attempt: int) -> None:
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    code = [sys.executable, "-c", _DEFINES, "12000"]  # without it most end by a signal
+    done = subprocess.run(code, env=environment, capture_output=True, timeout=100, check=False)
+    assert done.returncode == 0, (attempt, done.returncode)
