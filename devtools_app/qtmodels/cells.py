@@ -40,18 +40,16 @@ class Face:
         font: the font
         metrics: of it, rounded as Qt rounds them where it cuts text
         exact: the same, not rounded
-        ascent: from the top of a line to the base of its letters
         height: of a line
     """
 
-    __slots__ = ("ascent", "exact", "font", "height", "metrics")
+    __slots__ = ("exact", "font", "height", "metrics")
 
     def __init__(self, font: QFont) -> None:
         self.font = font
         self.metrics = QFontMetrics(font)
         self.exact = QFontMetricsF(font)
-        self.ascent = self.exact.ascent()
-        self.height = math.ceil(self.ascent + self.exact.descent())
+        self.height = math.ceil(self.exact.ascent() + self.exact.descent())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QStyleOptionViewItem, QWidget
 from typing_extensions import override
@@ -10,7 +10,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import TONE
 from devtools_app.widgets.badge import BADGE_PAD, badge_metrics, paint_badge, sign_width
-from devtools_app.widgets.cell_delegate import DrawsCells, ThemedDelegate
+from devtools_app.widgets.cell_delegate import DrawsCells, Index, ThemedDelegate
 
 _MOST_IMAGES = 200  # of words in cells: 10 KiB each
 
@@ -23,12 +23,7 @@ class BadgeDelegate(ThemedDelegate):
         self._images: dict[tuple[object, ...], QPixmap] = {}
 
     @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         text = self.draw_ground(painter, option, index)
         if not text:
             return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyleOptionViewItem
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import SHARE
-from devtools_app.widgets.cell_delegate import ThemedDelegate
+from devtools_app.widgets.cell_delegate import Index, ThemedDelegate
 
 _PAD = 8
 _BAR_HEIGHT = 10
@@ -29,12 +29,7 @@ class ShareDelegate(ThemedDelegate):
     """Draws the cells of a share column; the bar of a selected row is strong."""
 
     @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         text = self.draw_ground(painter, option, index)
         rect = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
         painter.save()
