@@ -15,11 +15,10 @@ from inspector.join.lowered_kinds import operation
 from inspector.numerics.element_moves import PERMUTING
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, known_sizes
 from inspector.numerics.moved import recorded_dims
-from inspector.numerics.same_steps import content
+from inspector.numerics.same_steps import MOST_BYTES, content
 from schema.dtypes.scalar_type import numel, scalar_type
 from schema.etrecord import TensorData
 
-_MOST_BYTES = 1 << 16  # of one, as of all constants that are known by their content
 _MOST_HELD = 1 << 24  # of all that is moved, together; views of one another count each
 _EXPANDING = "expand"
 _RESHAPING = frozenset(("clone", "reshape", "squeeze", "unsqueeze", "view"))
@@ -58,7 +57,7 @@ def _items(one: TensorData) -> _Items | None:
     width, data = scalar_type(one.scalar_type).item_bytes, one.data
     if data is None or width not in (1, 2, 4, 8) or one.big_endian or len(data) % width:
         return None
-    if not 0 < numel(one.sizes) * width <= _MOST_BYTES or len(one.sizes) != len(one.strides):
+    if not 0 < numel(one.sizes) * width <= MOST_BYTES or len(one.sizes) != len(one.strides):
         return None
     ends = [(size - 1) * step for size, step in zip(one.sizes, one.strides, strict=True)]
     if min(one.strides, default=0) < 0 or sum(ends) >= len(data) // width:
@@ -71,7 +70,7 @@ def _items(one: TensorData) -> _Items | None:
 def _moved(graph: FlatGraph, node: FlatNode, items: _Items) -> _Items | None:
     """Return the elements behind a node that only moves them, None for another."""
     sizes, kind = known_sizes(graph.meta.get(node.writes[0])), operation(node.operator)
-    if sizes is None or numel(sizes) * items.itemsize > _MOST_BYTES:
+    if sizes is None or numel(sizes) * items.itemsize > MOST_BYTES:
         return None
     if kind in PERMUTING:
         dims = recorded_dims(node, items.ndim)

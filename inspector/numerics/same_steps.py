@@ -20,7 +20,7 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, known_size
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.dtypes.scalar_type import numel, scalar_type
 
-_MOST_BYTES = 1 << 16  # of a constant that is known by its content: others are by their name
+MOST_BYTES = 1 << 16  # of a constant that is known by its content: others are by their name
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 6: "<f4"}  # scalar type -> its elements, if written out
 _ALIKE = "alike "  # all elements
 _QUANTIZES = "::quantize_per_tensor"
@@ -29,7 +29,7 @@ _IDENTITIES = frozenset(("name", "node_id", "memory_object"))  # attributes that
 
 def content(code: int, data: memoryview | bytes | None) -> str:
     """Return what two constants of equal type and bytes share, empty for large ones."""
-    if data is None or not 0 < len(data) <= _MOST_BYTES:
+    if data is None or not 0 < len(data) <= MOST_BYTES:
         return ""
     held = bytes(data)
     size = scalar_type(code).item_bytes or 1
@@ -57,7 +57,7 @@ def _content_of(one: InsideValue) -> str:
     literal = one.value.literal  # where a payload has numbers
     items = cast("Sequence[Any]", literal) if isinstance(literal, (tuple, list)) else ()
     kind = _TYPES.get(tensor.scalar_type)
-    if kind is None or len(items) > _MOST_BYTES:
+    if kind is None or len(items) > MOST_BYTES:
         return ""
     try:
         return content(tensor.scalar_type, np.array(items, kind).tobytes())
@@ -89,7 +89,7 @@ def filled_contents(graph: FlatGraph, nodes: Sequence[FlatNode]) -> dict[str, st
         if not isinstance(filled, (int, float)) or sizes is None or code not in _TYPES:
             continue
         numbers[node.writes[0]] = filled
-        if numel(sizes) <= _MOST_BYTES // 8:
+        if numel(sizes) <= MOST_BYTES // 8:
             data = np.full(sizes, filled, _TYPES[code]).tobytes()
             found[node.writes[0][1]] = content(code, data)
     return found
