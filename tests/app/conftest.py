@@ -26,6 +26,7 @@ from devtools_app.views.spec import ViewSpec
 from inspector.files.load import load_session
 
 PATIENCE = 60_000  # ms
+_ROUNDS = 8  # of events
 
 
 class PatientBot(QtBot):
@@ -45,6 +46,12 @@ class PatientBot(QtBot):
         if raising is not False:  # else it shall not come
             timeout = max(timeout, PATIENCE)
         return super().waitSignal(signal, timeout=timeout, raising=raising, **options)
+
+    def wait(self, ms: int) -> None:
+        """Wait, and let what was posted until then come to its end: layouts ask for layouts."""
+        super().wait(ms)
+        for _ in range(_ROUNDS):
+            QCoreApplication.processEvents()
 
 
 @pytest.fixture
