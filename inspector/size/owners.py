@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from inspector.files.payloads import delegate_payload
 from inspector.memory.plan import value_name
 from schema.dtypes.scalar_type import known_nbytes
-from schema.errors import FormatError
 from schema.flatbuf.extents import BLOB, VTABLE, Extents, extent_columns
 from schema.flatbuf.reader import Reader
 from schema.objects.identity_cache import identity_cache
@@ -329,10 +328,3 @@ def mark_duplicates(parts: Sequence[FilePart], data: memoryview) -> tuple[FilePa
         first = seen.setdefault((part.nbytes, digest), part.name)
         marked.append(part if first == part.name else replace(part, duplicate_of=first))
     return tuple(marked)
-
-
-def check_sum(size: FileSize) -> None:
-    """Raise FormatError unless the parts add up to the file; checked for every size report."""
-    total = sum(part.nbytes for part in size.parts)
-    if total != size.total_bytes:
-        raise FormatError(f"parts of {size.total_bytes} bytes", f"{total} bytes", field="size")

@@ -12,7 +12,6 @@ from devtools_app.viewmodels.layout.cluster_tree import (
     collapse,
     expand,
     expand_all,
-    expand_to_depth,
     reveal,
     toggle,
 )
@@ -85,13 +84,6 @@ def test_toggle_twice_shows_the_same_clusters_open(
         assert toggle(toggle(start, path), path) == start
 
 
-@given(paths)
-def test_expand_to_depth_all_levels_equals_expand_all(nodes: list[tuple[str, ...]]) -> None:
-    tree = cluster_tree(nodes)
-    assert expand_to_depth(tree, int(tree.depth.max())) == expand_all(tree)
-    assert expand_to_depth(tree, 0) == frozenset()
-
-
 def test_collapse_keeps_the_inside_unless_deep() -> None:
     expanded = frozenset({("a",), ("a", "b"), ("c",)})
     assert collapse(expanded, ("a",)) == {("a", "b"), ("c",)}
@@ -158,7 +150,8 @@ def test_visible_edge_with_one_unknown_size_is_unknown() -> None:
 def test_visible_items_count_every_edge_once() -> None:
     scene = scatter(80, 160, seed=4)
     for depth in range(4):
-        visible = visible_items(scene, expand_to_depth(scene.tree, depth))
+        is_open = frozenset(path for path in scene.tree.paths if 0 < len(path) <= depth)
+        visible = visible_items(scene, is_open)
         inside = int((visible.edge_of < 0).sum())
         assert int(visible.uses.sum()) + inside == len(scene.edges)
 

@@ -14,8 +14,6 @@ from devtools_app.viewmodels.layout.lane_sums import MANY
 from devtools_app.viewmodels.layout.timeline_bins import (
     WIDE,
     TimelineIndex,
-    flame_view,
-    nested_depth,
 )
 from devtools_app.viewmodels.layout.timeline_found import FoundEvents, search_events
 
@@ -127,30 +125,6 @@ def test_neighbour_walks_by_time_not_by_row() -> None:
     assert index.neighbour(data, 1, 1) == 2
     assert index.neighbour(data, 2, 1) == 0
     assert index.neighbour(data, 0, 1) == -1
-
-
-def test_flame_view_stacks_what_holds_below_each_other_group_by_group() -> None:
-    data = timeline([(0.0, 9.0), (1.0, 4.0), (2.0, 3.0), (5.0, 6.0), (0.0, 5.0)])
-    two = dataclasses.replace(
-        data,
-        lanes=(TimelineLane("all", "run 1"), TimelineLane("all", "run 2")),
-        lane=np.array([0, 0, 0, 0, 1]),
-    )
-    flame = flame_view(two)
-    assert [(lane.group, lane.depth) for lane in flame.lanes] == [
-        ("run 1", 0),
-        ("run 1", 1),
-        ("run 1", 2),
-        ("run 2", 0),
-    ]
-    assert flame.lane.tolist() == [0, 1, 2, 1, 3]
-    assert flame.start is two.start
-
-
-def test_nested_depth_counts_what_holds_an_event() -> None:
-    start = np.array([0.0, 10.0, 11.0, 15.0, 40.0, 10.0])
-    end = np.array([100.0, 30.0, 12.0, 20.0, 50.0, 30.0])
-    assert nested_depth(start, end).tolist() == [0, 1, 3, 3, 1, 2]
 
 
 def _many(*, overlapping: bool) -> TimelineData:

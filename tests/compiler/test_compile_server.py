@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.graph.boundaries import Boundary, program_boundaries
+from inspector.graph.boundaries import Boundary
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
@@ -23,6 +23,7 @@ from schema import etrecord
 from schema.etrecord.parts.verdicts import Verdict
 from schema.program import decode
 from schema.recipe.passes import recipe_passes
+from tests.inspector.plan_boundaries import program_boundaries
 
 pytestmark = pytest.mark.slow
 

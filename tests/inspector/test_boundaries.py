@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inspector.files.load import load_session
-from inspector.graph.boundaries import is_quantization, program_boundaries
+from inspector.graph.boundaries import is_quantization
 from schema.program import instructions
 from schema.program import model as m
+from tests.inspector.plan_boundaries import program_boundaries
 from tests.inspector.sessions import DATA
 
 SESSIONS = sorted((DATA / "corpus" / "v1.5.1").iterdir())

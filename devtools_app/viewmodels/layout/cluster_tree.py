@@ -132,11 +132,6 @@ def expand_all(tree: ClusterTree, below: ClusterPath = ROOT) -> frozenset[Cluste
     return expand(inside, below)
 
 
-def expand_to_depth(tree: ClusterTree, depth: int) -> frozenset[ClusterPath]:
-    """Return the set that shows nodes down to a depth; 0 collapses all top-level clusters."""
-    return frozenset(path for path in tree.paths if 0 < len(path) <= depth)
-
-
 def reveal(tree: ClusterTree, expanded: Iterable[ClusterPath], node: int) -> frozenset[ClusterPath]:
     """Return the expanded set with every cluster around a node open."""
     return expand(expanded, tree.paths[int(tree.node_cluster[node])])

@@ -7,12 +7,12 @@ the share of its time that is covered, in the colour that covers most of it.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
+from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.lane_sums import MANY, LaneSums, disjoint, lane_sums
 from inspector.trace.group_keys import distinct
 
@@ -225,38 +225,3 @@ def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats,
     order = np.argsort(width, kind="stable")
     chosen[at[order]] = colour[order]  # the last write, of the widest, stays
     return cover, chosen
-
-
-def flame_view(data: TimelineData) -> TimelineData:
-    """Return the same events, row for row, in one lane a level of nesting within each group."""
-    groups = list(dict.fromkeys(lane.group for lane in data.lanes))
-    group_of_lane = np.array([groups.index(lane.group) for lane in data.lanes], np.int64)
-    lane_of = np.zeros(len(data.start), np.int64)
-    lanes: list[TimelineLane] = []
-    for number, group in enumerate(groups):
-        rows = np.flatnonzero(group_of_lane[data.lane] == number)
-        depth = nested_depth(data.start[rows], data.end[rows])
-        lane_of[rows] = len(lanes) + depth
-        levels = int(depth.max(initial=-1)) + 1
-        lanes += [TimelineLane(f"level {level}", group, level) for level in range(levels)]
-    return replace(data, lanes=tuple(lanes), lane=lane_of)
-
-
-def nested_depth(start: Floats, end: Floats) -> Ints:
-    """Return how deep each event lies inside others, for flame views.
-
-    Events that overlap without one holding the other are put one below the other as well.
-
-    Shapes: start, end float64[n]; result int64[n]
-    """
-    order: list[int] = np.lexsort((-end, start)).tolist()
-    starts: list[float] = start.tolist()
-    ends: list[float] = end.tolist()
-    depth = np.zeros(len(starts), np.int64)
-    open_until: list[float] = []  # end of what lies open at each depth
-    for event in order:
-        while open_until and open_until[-1] <= starts[event]:
-            open_until.pop()
-        depth[event] = len(open_until)
-        open_until.append(max(ends[event], starts[event]))
-    return depth
