@@ -36,6 +36,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.graph_pair import GraphPairView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, graph_names
@@ -56,7 +57,7 @@ class GraphPane(Pane):
         super().__init__(context, "Graph")
         self._cache = LayoutCache()
         self.beside = GraphBeside(self.theme, self)
-        self.drawing = GraphArea(self.theme, self.beside.view, COMPILED)
+        self.drawing = GraphArea(self.theme, COMPILED)
         self.canvas = self.drawing.canvas
         self._flat = False
         self._shown_graph = ("", "", "")  # session, method, graph
@@ -144,16 +145,18 @@ class GraphPane(Pane):
         self.canvas.path_requested.connect(self.focus.path_to)
         self.theme.changed.connect(self._recolour)  # ends with the view
         self.canvas.menu_requested.connect(lambda at: self._menu(self.canvas, at))
-        pair = self.beside.view
         self.beside.chosen.connect(self._beside_chosen)
-        pair.chosen.connect(self._pair_node_chosen)
-        pair.toggle_requested.connect(self.boxes.toggle)
-        pair.path_requested.connect(self.focus.path_to)
-        pair.menu_requested.connect(lambda side, at: self._menu(pair.canvases[side], at))
+        self.drawing.pair_made.connect(self._connect_pair)
         self.focus.highlighted.connect(self._highlight)
         self.focus.part_chosen.connect(self._part_chosen)
         self.focus.noted.connect(lambda text: self.context.ask(ShowStatus(text)))
         self._edits.changed.connect(self._mark_edits)
+
+    def _connect_pair(self, pair: GraphPairView) -> None:
+        pair.chosen.connect(self._pair_node_chosen)
+        pair.toggle_requested.connect(self.boxes.toggle)
+        pair.path_requested.connect(self.focus.path_to)
+        pair.menu_requested.connect(lambda side, at: self._menu(pair.canvases[side], at))
 
     def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
         """Show the menu of the clicked item."""
@@ -231,8 +234,8 @@ class GraphPane(Pane):
         titles = self.beside.titles(self.state, self.drawing.name)
         if titles is None:
             return
-        new = self.drawing.show_pair(drawn)
-        self.beside.show_pair(drawn, titles, self.boxes.take_anchor())
+        self.beside.take(drawn)
+        new = self.drawing.show_pair(drawn, titles, self.boxes.take_anchor())
         self.show_content()
         self._follow_drawing(drawn.pair.alignment.old, new=new)
         self._show_note()
@@ -382,7 +385,7 @@ class GraphPane(Pane):
             return
         node = graph.scene.index[self._match]
         if self.drawing.pair is not None:
-            view = self.beside.view
+            view = self.drawing.both
             own = view.node_at(0, node)
             self._pair_node_chosen(0 if own else 1, own or view.node_at(1, node))
             view.mark(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget
 
 from devtools_app.appearance.theme import Theme
@@ -25,27 +26,38 @@ class GraphArea(QStackedWidget):
     """One graph, or two beside each other; nodes are known by name or by number in the drawing.
 
     Attributes:
+        pair_made: there is a view of two graphs now (GraphPairView), which few ever need
         canvas: draws one graph
-        both: draws two
         one: the graph that is drawn, None while two are or none is
         pair: the two that are drawn, None else
         name: of the first graph
     """
 
-    def __init__(self, theme: Theme, both: GraphPairView, name: str) -> None:
+    pair_made = Signal(object)
+
+    def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
+        self._theme = theme
         self.canvas = GraphCanvas(theme.canvas)
-        self.both = both
+        self._both: GraphPairView | None = None
         self.one: DrawnGraph | None = None
         self.pair: DrawnPair | None = None
         self.name = name
         self.addWidget(self.canvas)
-        self.addWidget(both)
+
+    @property
+    def both(self) -> GraphPairView:
+        """Return the view of two graphs."""
+        if self._both is None:
+            self._both = GraphPairView(self._theme)
+            self.addWidget(self._both)
+            self.pair_made.emit(self._both)
+        return self._both
 
     @property
     def canvases(self) -> tuple[GraphCanvas, ...]:
         """Return all canvases, drawn on or not."""
-        return (self.canvas, *self.both.canvases)
+        return (self.canvas, *(() if self._both is None else self._both.canvases))
 
     @property
     def front(self) -> GraphCanvas:
@@ -74,7 +86,8 @@ class GraphArea(QStackedWidget):
     def clear(self) -> None:
         """Show nothing."""
         self.one = self.pair = None
-        self.both.clear()
+        if self._both is not None:
+            self._both.clear()
         self.canvas.set_graph(None)
 
     def show_one(self, drawn: DrawnGraph, anchor: ClusterPath | None, subject: object) -> bool:
@@ -96,10 +109,19 @@ class GraphArea(QStackedWidget):
             self.canvas.set_graph(drawn.placed, anchor, subject=subject)
         return not same
 
-    def show_pair(self, drawn: DrawnPair) -> bool:
-        """Take two graphs, which the pair of views has drawn; return whether they are others."""
+    def show_pair(
+        self, drawn: DrawnPair, titles: tuple[str, str], anchor: ClusterPath | None
+    ) -> bool:
+        """Draw two graphs; return whether they are others than before.
+
+        Args:
+            drawn: the graphs in their layout
+            titles: of both
+            anchor: box to hold in its place
+        """
         same = self.pair is not None and self.pair.union is drawn.union
         self.one, self.pair = None, drawn
+        self.both.show_pair(drawn, titles, anchor)
         self.setCurrentWidget(self.both)
         return not same
 

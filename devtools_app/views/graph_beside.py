@@ -10,7 +10,6 @@ from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.engine import LayoutCache
 from devtools_app.viewmodels.pair_scene import DrawnPair, PairScene, build_pair, union_scene
 from devtools_app.viewmodels.scene_search import graph_title
-from devtools_app.widgets.graph_pair import GraphPairView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.graph_pair import GraphPair, graph_pair
 from inspector.files.session import Session
@@ -28,7 +27,6 @@ class GraphBeside(QObject):
     Attributes:
         chosen: the user chose another graph, or none
         combo: the choice
-        view: both graphs
     """
 
     chosen = Signal()
@@ -38,7 +36,6 @@ class GraphBeside(QObject):
         self.combo = ToolbarCombo(theme, "beside", "Graph to draw beside it")
         self.combo.activated.connect(self._activated)
         self.combo.hide()
-        self.view = GraphPairView(theme)
         self._key = ""
         self._drawn: DrawnPair | None = None
         self._cache = LayoutCache()
@@ -111,12 +108,9 @@ class GraphBeside(QObject):
             return None
         return build_pair(pair, union, sources, method, expanded, self._drawn, self._cache)
 
-    def show_pair(
-        self, drawn: DrawnPair, titles: tuple[str, str], anchor: ClusterPath | None
-    ) -> None:
-        """Draw a pair."""
+    def take(self, drawn: DrawnPair) -> None:
+        """Take the pair that is drawn."""
         self._drawn = drawn
-        self.view.show_pair(drawn, titles, anchor)
 
     def note(self) -> str:
         """Return the number of differing nodes."""

@@ -145,6 +145,7 @@ class Pane(QWidget):
             button.setToolButtonStyle(
                 styles.ToolButtonTextOnly if words else styles.ToolButtonIconOnly
             )
+        self._set_icons()
 
     # -- tools -----------------------------------------------------------------------------
 
@@ -174,11 +175,11 @@ class Pane(QWidget):
         button.setAccessibleName(tip)
         button.setToolTip(f"{tip}  ({keys})" if keys else tip)
         button.clicked.connect(lambda: pressed())
-        if icon:
-            self._keep_icon(button, icon)
         if icon and text:
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             self._worded.append(button)
+        if icon:
+            self._keep_icon(button, icon)
         if keys:
             self.add_keys(keys, pressed)
         self.add_tool(button, right=right)
@@ -191,12 +192,16 @@ class Pane(QWidget):
         shortcut.activated.connect(lambda: pressed())
 
     def _keep_icon(self, button: QToolButton, icon: str) -> None:
-        button.setIcon(self.theme.icon(icon))
         self._icons.append((button, icon))
+        self._set_icon(button, icon)
 
     def _set_icons(self) -> None:
         self._icons = [one for one in self._icons if isValid(one[0])]
-        for button, icon in self._icons:
+        for one in self._icons:
+            self._set_icon(*one)
+
+    def _set_icon(self, button: QToolButton, icon: str) -> None:
+        if not self._words or button not in self._worded:  # 1 ms to draw one that is not seen
             button.setIcon(self.theme.icon(icon))
 
     # -- content ---------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def centre(canvas: GraphCanvas, item: int) -> QPointF:
 def test_second_session_is_drawn_beside_and_moves_along(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     choose(bench, pane, "A  ")
-    left, right = pane.beside.view.canvases
+    left, right = pane.drawing.both.canvases
     assert left.isVisible()
     assert right.isVisible()
     assert left.camera == right.camera
@@ -151,7 +151,7 @@ def test_second_session_is_drawn_beside_and_moves_along(qtbot: QtBot) -> None:
     assert left.camera == right.camera
     QTest.keyClick(left, Qt.Key.Key_Space)
     assert left.camera == right.camera
-    assert [title.text()[:1] for title in pane.beside.view.titles] == ["B", "A"]
+    assert [title.text()[:1] for title in pane.drawing.both.titles] == ["B", "A"]
     assert "differ" in pane.note.text()
     choose(bench, pane, "nothing")
     assert pane.canvas.isVisible()
@@ -163,7 +163,7 @@ def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> No
     choose(bench, pane, "A  ")
     pane.boxes.open_all()
     bench.settle()
-    left, right = pane.beside.view.canvases
+    left, right = pane.drawing.both.canvases
     assert left.placed is not None
     assert right.placed is not None
     item = next(one for one in right.placed.nodes.tolist() if one in left.placed.nodes)
@@ -171,7 +171,7 @@ def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> No
     qtbot.mouseClick(right, Qt.MouseButton.LeftButton, pos=centre(right, item).toPoint())
     bench.settle()
     assert left.selected_item == right.selected_item == item
-    assert bench.store.state.selection.node == pane.beside.view.node_at(0, item)
+    assert bench.store.state.selection.node == pane.drawing.both.node_at(0, item)
     other = next(one for one in left.placed.nodes.tolist() if one not in (item,))
     qtbot.mouseClick(left, Qt.MouseButton.LeftButton, pos=centre(left, other).toPoint())
     assert right.selected_item == other
@@ -182,7 +182,7 @@ def test_boxes_open_and_matches_are_marked_on_both(qtbot: QtBot) -> None:
     choose(bench, pane, "A  ")
     pane.boxes.close_all()
     bench.settle()
-    left, right = pane.beside.view.canvases
+    left, right = pane.drawing.both.canvases
     assert left.placed is not None
     assert right.placed is not None
     assert left.placed.expanded == right.placed.expanded == frozenset()
@@ -203,7 +203,7 @@ def test_two_graphs_of_one_session_stand_beside_each_other(qtbot: QtBot) -> None
     others = [name for name in graph_names(session, "forward") if name != COMPILED]
     assert pane.beside.combo.count() == 1 + len(others)
     choose(bench, pane, others[-1].split("/")[0])
-    assert pane.beside.view.isVisible()
+    assert pane.drawing.both.isVisible()
 
 
 @pytest.mark.parametrize("width", [320, 450, 600, 900])
@@ -238,7 +238,7 @@ def test_one_map_stands_beside_both_and_moves_them(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     pane.resize(1200, 700)
     choose(bench, pane, "A  ")
-    view = pane.beside.view
+    view = pane.drawing.both
     left, right = view.canvases
     pane.boxes.close_all()
     bench.settle()
