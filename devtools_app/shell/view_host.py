@@ -111,7 +111,7 @@ class ViewHost(QWidget):
             self.postpone()
 
     def _make(self) -> None:
-        """Make the view; it is filled, and seen first, after the events that come of that."""
+        """Make the view; it takes its place, and is filled, after the events that come of that."""
         is_wanted = self._postponed and self._view is None and self.isVisible()
         if is_wanted and self._need(self._context.store.state) is None:
             try:
@@ -120,9 +120,13 @@ class ViewHost(QWidget):
                 self._postponed = False
                 self._fail(self._context.store.state, error)
                 return
-            gui_thread().post(self, self.resume)
+            gui_thread().post(self, self._place)
             return
         self.resume()
+
+    def _place(self) -> None:
+        self._placed_view()
+        gui_thread().post(self, self.resume)
 
     def resume(self) -> None:
         """Show the state now, if that was postponed."""
@@ -188,7 +192,7 @@ class ViewHost(QWidget):
     def _show(self, state: State) -> None:
         started = time.perf_counter()
         result = self._view is None
-        view = self._create_view()
+        view = self._placed_view()
         self._stack.setCurrentWidget(view)
         if isinstance(view, View):
             view.show_state(state)
@@ -200,8 +204,14 @@ class ViewHost(QWidget):
     def _create_view(self) -> QWidget:
         if self._view is None:
             self._view = self.spec.make(self._context)
-            self._stack.addWidget(self._view)
         return self._view
+
+    def _placed_view(self) -> QWidget:
+        """Return the view in its place, where its widgets take their style."""
+        view = self._create_view()
+        if self._stack.indexOf(view) < 0:
+            self._stack.addWidget(view)
+        return view
 
     def _fail(self, state: State, error: Exception) -> None:
         _LOG.error("%s cannot show this", self.spec.title, exc_info=error)

@@ -67,17 +67,22 @@ def test_it_is_made_and_filled_in_turns_and_has_the_keyboard(
     ticks.timeout.connect(lambda: turns.append(1))
     ticks.start(0)
     happened: dict[str, int] = {}
-    create, show = ViewHost._create_view, ViewHost._show
+    create, place, show = ViewHost._create_view, ViewHost._placed_view, ViewHost._show
 
     def created(host: ViewHost) -> QWidget:
         happened.setdefault(f"made {host.spec.name}", len(turns))
         return create(host)
+
+    def placed(host: ViewHost) -> QWidget:
+        happened.setdefault(f"placed {host.spec.name}", len(turns))
+        return place(host)
 
     def shown(host: ViewHost, state) -> None:
         happened.setdefault(f"filled {host.spec.name}", len(turns))
         show(host, state)
 
     monkeypatch.setattr(ViewHost, "_create_view", created)
+    monkeypatch.setattr(ViewHost, "_placed_view", placed)
     monkeypatch.setattr(ViewHost, "_show", shown)
     host = host_of(window, "two")
     ask(window, "two")
@@ -85,7 +90,7 @@ def test_it_is_made_and_filled_in_turns_and_has_the_keyboard(
     assert host.view is None
     assert not [one for one in host.findChildren(EmptyState) if one.isVisible()]
     qtbot.waitUntil(lambda: not host._postponed)
-    assert asked <= happened["made two"] < happened["filled two"]
+    assert asked <= happened["made two"] < happened["placed two"] < happened["filled two"]
     assert isinstance(host.view, Recorder)
     assert host.view.isVisible()
     assert host.view.shown == [window.store.state]
