@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 
 from schema.dtypes.scalar_type import scalar_type
@@ -83,13 +84,18 @@ class TensorMeta:
     @property
     def nbytes(self) -> int | None:
         """Return the bytes of a dense tensor, None if a size or the type leaves them unknown."""
-        item = scalar_type(self.scalar_type).item_bytes
-        total = item
-        for size in self.sizes:
-            if not isinstance(size, int) or size < 0:
-                return None
-            total *= size
-        return total if item else None
+        return _dense_bytes(self.scalar_type, self.sizes)
+
+
+@lru_cache(maxsize=4096)  # a graph of 50,000 values has few shapes, and asks several times
+def _dense_bytes(code: int, sizes: tuple[Dim, ...]) -> int | None:
+    item = scalar_type(code).item_bytes
+    total = item
+    for size in sizes:
+        if not isinstance(size, int) or size < 0:
+            return None
+        total *= size
+    return total if item else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,9 @@ class GraphNode:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Return the names of all values read, in argument order."""
-        return tuple(name for arg in self.args for name in arg.values)
+        if len(self.args) == 1:  # as of half of the nodes
+            return self.args[0].values
+        return tuple([name for arg in self.args for name in arg.values])
 
     @property
     def module_path(self) -> str:

@@ -144,25 +144,25 @@ def _model_graph(session: Session, method: str, name: str) -> ModelGraph | None:
         return _from_record(session, edge, method, "record")
     if program is None or method not in session.methods:
         return None
-    graph = plan_graph(program, method)
+    graph, plan = plan_graph(program, method), program.plan(method)
     builder = _Builder(graph.values)
     payloads = {
-        delegate_graph_name(index): delegate_payload(program, program.plan(method), index)
-        for index in range(len(program.plan(method).delegates))
+        delegate_graph_name(index): delegate_payload(program, plan, index)
+        for index in range(len(plan.delegates))
     }
     for node in graph.nodes:
         payload = payloads.get(node.subgraphs[0]) if node.subgraphs else None
         if payload is not None and payload.graph is not None and payload.external_ids:
             builder.inline(node, payload.graph, payload.external_ids, payload.backend_id)
         else:
-            builder.add(node, graph, (), _called(program.plan(method), node))
+            builder.add(node, graph, (), _called(plan, node))
     return builder.finish(method, "program")
 
 
 def _called(plan: ExecutionPlan, node: GraphNode) -> Owner | None:
     """Return the delegate that an instruction calls: one whose payload cannot be read is a box."""
-    index = node.attributes.get("delegate")
-    if node.kind is not NodeKind.DELEGATE or not isinstance(index, int):
+    index = node.attributes.get("delegate") if node.kind is NodeKind.DELEGATE else None
+    if not isinstance(index, int):
         return None
     return (index, plan.delegates[index].id) if 0 <= index < len(plan.delegates) else None
 
@@ -315,8 +315,9 @@ class _Builder:
 
     def _weights(self, node: GraphNode, prefix: str) -> tuple[Weight, ...]:
         found: list[Weight] = []
+        is_plain = not prefix and not self._alias
         for name in dict.fromkeys(node.inputs):
-            value = self._values.get(self._name(prefix, name))
+            value = self._values.get(name if is_plain else self._name(prefix, name))
             if value is not None and value.constant:
                 size = value.constant_bytes
                 if size is None and value.tensor is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import MappingProxyType
 
 from inspector.files.payloads import delegate_payload
 from inspector.graph.instruction_facts import InstructionFacts
-from inspector.join.operands import Operands, delegate_output_counts, members, plan_operands
+from inspector.join.operands import LISTS, Operands, delegate_output_counts, members, plan_operands
 from inspector.memory.plan import plan_value_names
 from schema.dtypes.scalar_type import known_nbytes
 from schema.flatbuf.spec import UnknownMember
@@ -78,8 +79,12 @@ def node_name(plan: m.ExecutionPlan, step: int, args: m.InstructionArgs) -> str:
 
 
 def _name(target: str, step: int, args: m.InstructionArgs) -> str:
-    stem = target.split("::")[-1].split(".")[0] if isinstance(args, m.KernelCall) else target
-    return f"{stem}_{step}"
+    return f"{_stem(target) if isinstance(args, m.KernelCall) else target}_{step}"
+
+
+@lru_cache(maxsize=4096)  # a program has few operators
+def _stem(target: str) -> str:
+    return target.split("::")[-1].split(".")[0]
 
 
 def _target(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
@@ -126,7 +131,7 @@ def _instruction_node(
 
 def _is_flow(plan: m.ExecutionPlan, index: int) -> bool:
     # Lists only refer to other values; edges run along their members.
-    return not isinstance(plan.values[index].val, (m.TensorList, m.OptionalTensorList, m.IntList))
+    return not isinstance(plan.values[index].val, LISTS)
 
 
 def _outputs(

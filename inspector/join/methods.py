@@ -83,16 +83,23 @@ def match_method(plan: m.ExecutionPlan, block: Block) -> MethodMatch:
     steps = instructions(plan)
     starts = _chain_starts(plan)
     seen: set[int] = set()
-    for event in range(len(block)):
-        chain, number = int(block.layout.chain[event]), int(block.layout.instruction[event])
+    fits: set[tuple[object, str]] = set()  # a program has few operators
+    chains: list[int] = block.layout.chain.tolist()
+    numbers: list[int] = block.layout.instruction.tolist()
+    for event, (chain, number) in enumerate(zip(chains, numbers, strict=True)):
         if chain < 0 or block.delegate_id(event) is not None:
             continue
         if chain >= len(plan.chains) or not 0 <= number < len(plan.chains[chain].instructions):
             return MethodMatch(plan.name, len(seen), _outside(plan, chain, number, len(steps)))
         step = starts[chain] + number
-        against = _contradiction(plan, steps[step][2], block.event_name(event))
-        if against:
-            return MethodMatch(plan.name, len(seen), f"instruction {number}: {against}")
+        args, name = steps[step][2].instr_args, block.event_name(event)
+        kind = instruction_kind(steps[step][2])
+        called = (args.op_index if isinstance(args, m.KernelCall) else kind, name)
+        if called not in fits:
+            against = _contradiction(plan, steps[step][2], name)
+            if against:
+                return MethodMatch(plan.name, len(seen), f"instruction {number}: {against}")
+            fits.add(called)
         seen.add(step)
     missing = _never_run(plan, seen, len(steps))
     return MethodMatch(plan.name, len(seen), missing)

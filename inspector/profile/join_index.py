@@ -415,6 +415,8 @@ def _nested_names(of_step: tuple[str, ...]) -> dict[str, str]:
 
     A node of a nested graph has a longer name, which its instruction leads to.
     """
+    if len(of_step) == 1:
+        return {of_step[0].rpartition("/")[2]: of_step[0]}
     found: dict[str, list[str]] = {}
     for full in of_step:
         found.setdefault(full.rsplit("/", 1)[-1], []).append(full)

@@ -129,12 +129,15 @@ class _NodeSums:
     def _spread(self, ids: Sequence[int], total: float, tick_ns: float) -> None:
         if not ids:
             return
-        computing = (one for one in ids if is_compute(self._graph.nodes[one].node.target))
-        main = ids[0] if len(ids) == 1 else next(computing, ids[0])
+        main = ids[0]
+        if len(ids) > 1:
+            nodes = self._graph.nodes
+            main = next((one for one in ids if is_compute(nodes[one].node.target)), main)
         known = self.nodes[main]
         self.nodes[main] = total if math.isnan(known) else known + total
         self.ticks[main] = max(self.ticks[main], tick_ns)
-        self.part_of.update((one, main) for one in ids if one != main)
+        if len(ids) > 1:
+            self.part_of.update((one, main) for one in ids if one != main)
 
 
 def instruction_nodes(graph: ModelGraph) -> dict[int, list[int]]:

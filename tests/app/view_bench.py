@@ -60,7 +60,7 @@ class Bench:
         self.qtbot.waitUntil(lambda: not self.pane.working, timeout=20_000)
         slices = self.pane.findChildren(Slices)
         self.qtbot.waitUntil(lambda: not any(one.busy for one in slices))
-        QApplication.processEvents()  # layouts and resizes that the result has posted
+        self.qtbot.wait(0)  # layouts and resizes that the result has posted, and what these post
 
     @property
     def empty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -140,6 +141,7 @@ class SceneGraph:
         return same and labels and self.info == other.info
 
 
+@lru_cache(maxsize=4096)  # most nodes of a large graph are of few operators
 def default_size(label: str, sublabel: str = "") -> tuple[float, float]:
     """Return width and height of a node for its text, in steps so that equal blocks stay equal."""
     text = max(_CHARACTER * len(label), _SMALL * len(sublabel))
