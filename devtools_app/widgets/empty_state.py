@@ -72,7 +72,8 @@ class EmptyState(QWidget):
         self._show_command(need.command)
         self._copy.setVisible(bool(need.command))
         self._need = need
-        self._fit()
+        if self.isVisible():  # most never are: it takes several layouts
+            self._fit()
         self.setAccessibleName(f"{need.title}. {need.text}".strip())
 
     def _show_command(self, code: str) -> None:
@@ -107,6 +108,8 @@ class EmptyState(QWidget):
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._mark_action()
+        if event.type() == QEvent.Type.Show:
+            self._fit()
         return super().event(event)
 
     @property

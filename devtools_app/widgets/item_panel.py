@@ -135,7 +135,8 @@ class ItemPanel(QWidget):
     def mark_rows(self, words: Mapping[int, str]) -> None:
         """Mark rows of the table until it is replaced, each with the reason on hover."""
         self._marked = words
-        self._any_model.set_marks(RowMarks(words, self._theme.icon("pencil", "accent")))
+        icon = self._theme.icon("pencil", "accent") if words else None
+        self._any_model.set_marks(RowMarks(words, icon))
 
     def hide_tools(self, *, folds: bool = False) -> None:
         """Hide the filter line, for short lists; without it all columns are shown.
