@@ -25,7 +25,7 @@ def test_costly_tests_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cases", "spent", "expected"), [(100, 100.0, 2), (100, 1.0, 100), (2, 15.0, 1), (1, 26.0, 0)]
+    ("cases", "spent", "expected"), [(100, 100.0, 2), (100, 1.0, 100), (2, 13.0, 1), (1, 26.0, 0)]
 )
 def test_cases_fit_the_budget(cases: int, spent: float, expected: int) -> None:
     assert affordable(cases, spent) == expected
