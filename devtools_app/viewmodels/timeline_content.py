@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,12 @@ from devtools_app.viewmodels.timeline import Timeline, absolute_runs, aligned_ru
 from devtools_app.viewmodels.timeline_counters import row_steps
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from devtools_app.viewmodels.timeline_flow import DataFlow, flow_arrows
-from devtools_app.viewmodels.timeline_sessions import has_run, stacked_sessions, with_counters
+from devtools_app.viewmodels.timeline_sessions import (
+    Beside,
+    has_run,
+    stacked_sessions,
+    with_counters,
+)
 from inspector.files.session import Session
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.time_range import ALL_RUNS, CLOCK
@@ -43,6 +48,7 @@ class TimelineContent:
         run: which runs a range is of, empty where there is no clock
         slowest: key of the slowest run, empty where no time is known
         owner: place of the session of each event; None where all are of one
+        methods: whose run is drawn of each session, by its place; empty where all is of one
         current: place of the session shown
         flow: of data between instructions, None without a program
     """
@@ -55,6 +61,7 @@ class TimelineContent:
     run: str
     slowest: str
     owner: Ints | None = None
+    methods: Mapping[int, str] = field(default_factory=dict[int, str])
     current: int = 0
     flow: DataFlow | None = field(default=None, repr=False)
 
@@ -89,7 +96,7 @@ def timeline_content(
     session: Session,
     method: str,
     chosen: str,
-    others: Sequence[tuple[str, Session]] = (),
+    others: Sequence[Beside] = (),
     row: int | None = None,
 ) -> TimelineContent:
     """Return the content to draw.
@@ -98,7 +105,7 @@ def timeline_content(
         session: the one shown
         method: of its runs
         chosen: key of a run or arrangement; the run nearest to the median for an unknown one
-        others: titles and sessions of all that are open, that session among them
+        others: all sessions that are open, that one among them
         row: of the profile, which the run shown has to have; None for any run
     """
     runs = timeline_runs(session, method)
@@ -109,17 +116,12 @@ def timeline_content(
     known = [key for _, key in choices]
     if chosen not in known:
         chosen = f"{RUN}{middle}" if runs else ""
-    current = next((at for at, (_, one) in enumerate(others) if one is session), 0)
-    owner = None
-    if chosen == SESSIONS:
-        stacked = stacked_sessions(others, method, current)
-        timeline, owner = stacked.timeline, stacked.owner
-    else:
-        timeline = _timeline(session, method, chosen)
-    run = chosen if chosen in (ALIGNED, ABSOLUTE) else ""
-    if chosen.startswith(RUN) or chosen == SESSIONS:
-        place = middle if chosen == SESSIONS else int(chosen.removeprefix(RUN))
-        run = runs[place].label
+    current = next((at for at, one in enumerate(others) if one.session is session), 0)
+    stacked = stacked_sessions(others, method, current) if chosen == SESSIONS else None
+    timeline = stacked.timeline if stacked else _timeline(session, method, chosen)
+    run = chosen if chosen in (ALIGNED, ABSOLUTE) else stacked.run if stacked else ""
+    if chosen.startswith(RUN):
+        run = runs[int(chosen.removeprefix(RUN))].label
     slowest = slowest_run(runs[:_MOST_LISTED])
     index = join_index(session, method)
     return TimelineContent(
@@ -130,7 +132,8 @@ def timeline_content(
         TimelineIndex(timeline.data) if timeline is not None else None,
         run,
         f"{RUN}{slowest}" if slowest >= 0 else "",
-        owner,
+        stacked.owner if stacked else None,
+        stacked.methods if stacked else {},
         current,
         DataFlow(index.operands) if index.operands and chosen != FLAME else None,
     )
@@ -150,7 +153,7 @@ def _run_with(session: Session, runs: Sequence[TimelineRun], chosen: str, row: i
 
 
 def _choices(
-    session: Session, method: str, others: Sequence[tuple[str, Session]], chosen: str
+    session: Session, method: str, others: Sequence[Beside], chosen: str
 ) -> list[tuple[str, str]]:
     """Return the arrangements and runs to choose from; there may be hundreds of runs."""
     runs = timeline_runs(session, method)
@@ -158,7 +161,8 @@ def _choices(
     choices: list[tuple[str, str]] = []
     if len(runs) > 1:
         choices += [("all runs, side by side", ALIGNED), ("all runs, one after another", ABSOLUTE)]
-    if runs and sum(has_run(one, method) for _, one in others) > 1:
+    beside = (one for one in others if one.session is not session)
+    if has_run(session, method) and any(one.method_beside(method) is not None for one in beside):
         choices.append(("all sessions, side by side", SESSIONS))
     if any(run.executes for run in runs) and has_flame(session, method):
         choices.append(("flame of the mean run", FLAME))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,34 @@ from devtools_app.viewmodels.canvas_data import TimelineCounter, TimelineData
 from devtools_app.viewmodels.timeline import Timeline, one_run
 from devtools_app.viewmodels.timeline_counters import counters
 from inspector.files.session import Session
+from inspector.profile.methods import first_method
 from inspector.profile.timeline_runs import median_run, timeline_runs
 
 Ints = NDArray[np.int64]
+
+
+class Beside(NamedTuple):
+    """A session whose run may stand beside another's.
+
+    Attributes:
+        title: told apart from all others by it
+        session: with its trace
+        method: its own that was shown last; empty before
+    """
+
+    title: str
+    session: Session
+    method: str = ""
+
+    def method_beside(self, method: str) -> str | None:
+        """Return the method to show beside one of another session; None without a run of any.
+
+        That of the same name, else its own, since exports of one model name their methods in
+        several ways; without a program nothing tells which method ran, and its name is empty.
+        """
+        known = [name for name in (method, self.method) if name in self.session.methods]
+        names = (*known, first_method(self.session))
+        return next((name for name in names if has_run(self.session, name)), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,14 +50,16 @@ class SessionTimelines:
     Attributes:
         timeline: all events; each session is a group of lanes
         owner: place of the session of each event
-        omitted: titles of those without a run of this method, or with another unit
+        methods: whose run is drawn, by the place of the session
+        run: label of the run of the session whose unit is used
 
     Shapes: owner int64[events]
     """
 
     timeline: Timeline
     owner: Ints
-    omitted: tuple[str, ...]
+    methods: Mapping[int, str]
+    run: str
 
 
 def has_run(session: Session, method: str) -> bool:
@@ -49,40 +77,55 @@ def with_counters(made: Timeline, session: Session, method: str) -> Timeline:
     return replace(made, data=replace(made.data, counters=found))
 
 
-def stacked_sessions(
-    sessions: Sequence[tuple[str, Session]], method: str, current: int
-) -> SessionTimelines:
+def stacked_sessions(sessions: Sequence[Beside], method: str, current: int) -> SessionTimelines:
     """Return the median runs of sessions below one another.
 
     Args:
-        sessions: titles and sessions, each title once
-        method: that ran
+        sessions: each title once
+        method: of the session at ``current``, which has a run of it
         current: place of the session whose unit of time is used
     """
+    found = {place: one.method_beside(method) for place, one in enumerate(sessions)}
+    methods = {place: name for place, name in found.items() if name is not None}
+    several = len(set(methods.values())) > 1
     made: dict[int, Timeline] = {}
-    for place, (title, session) in enumerate(sessions):
-        if has_run(session, method):
-            runs = timeline_runs(session, method)
-            run = median_run(runs)
-            one = one_run(session, runs[run : run + 1])
-            one = _under(f"{title} · {runs[run].label}", one)
-            made[place] = with_counters(one, session, method)
+    labels: dict[int, str] = {}
+    for place, name in methods.items():
+        title, session, _ = sessions[place]
+        runs = timeline_runs(session, name)
+        run = median_run(runs)
+        labels[place] = runs[run].label
+        words = (title, name if several else "", labels[place])
+        one = _under(
+            " · ".join(word for word in words if word), one_run(session, runs[run : run + 1])
+        )
+        made[place] = with_counters(one, session, name)
     quantity = made[current].data.quantity
     kept = {place: one for place, one in made.items() if one.data.quantity is quantity}
-    omitted = tuple(title for place, (title, _) in enumerate(sessions) if place not in kept)
-    idle = tuple(title for place, (title, _) in enumerate(sessions) if place not in made)
-    others = tuple(title for title in omitted if title not in idle)
     owner = [np.full(len(one.rows), place, np.int64) for place, one in kept.items()]
     parts = list(kept.values())
     legend = tuple(dict.fromkeys(entry for one in parts for entry in one.legend))
     notes = dict.fromkeys(note for one in parts for note in one.note.split(" · ") if note)
-    if idle:
-        notes[f"no run of {method or 'the method'}: {', '.join(idle)}"] = None
-    if others:
-        notes[f"left out for another unit: {', '.join(others)}"] = None
+    notes |= dict.fromkeys(_reasons(sessions, method, methods, kept))
     rows = np.concatenate([one.rows for one in parts])
     merged = Timeline(_merged([one.data for one in parts]), rows, legend, " · ".join(notes))
-    return SessionTimelines(merged, np.concatenate(owner), omitted)
+    return SessionTimelines(merged, np.concatenate(owner), methods, labels[current])
+
+
+def _reasons(
+    sessions: Sequence[Beside], method: str, methods: Mapping[int, str], kept: Mapping[int, object]
+) -> list[str]:
+    """Return why sessions are not drawn, or with another method."""
+    titles = {place: one.title for place, one in enumerate(sessions)}
+    idle = [title for place, title in titles.items() if place not in methods]
+    others = [titles[place] for place in methods if place not in kept]
+    own = [
+        f"{titles[place]}, whose {name} is shown"
+        for place, name in methods.items()
+        if place in kept and method and name and name != method
+    ]
+    words = {f"no run of {method}": own, "no run": idle, "left out for another unit": others}
+    return [f"{word}: {'; '.join(named)}" for word, named in words.items() if named]
 
 
 def _under(title: str, made: Timeline) -> Timeline:

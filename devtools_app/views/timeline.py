@@ -18,6 +18,7 @@ from devtools_app.viewmodels.timeline_content import (
     TimelineContent,
     timeline_content,
 )
+from devtools_app.viewmodels.timeline_sessions import Beside
 from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
@@ -66,6 +67,7 @@ class TimelinePane(CanvasImage, Pane):
         self._content: TimelineContent | None = None
         self._chosen = ""
         self._drawn_for: object = None
+        self._methods: dict[str, str] = {}  # that were shown last, by session
         self._followed = Selection()
         self._wanted: tuple[object, int] | None = None  # a row that the run has to have
         self._add_tools()
@@ -135,9 +137,13 @@ class TimelinePane(CanvasImage, Pane):
             return
         self._run.hide()
         chosen, method, row = self._chosen, state.method, self._wanted_row(state)
-        others = [(_title(one), one.session) for one in state.sessions]
+        self._methods[state.current] = method
+        others = [
+            Beside(_title(one), one.session, self._methods.get(one.id, ""))
+            for one in state.sessions
+        ]
         several = tuple(state.sessions) if len(others) > 1 else ()
-        key = (state.open_session, state.method, chosen, several, row)
+        key = (state.open_session, method, chosen, several, row)
         self.request(key, lambda: timeline_content(session, method, chosen, others, row))
 
     def _wanted_row(self, state: State) -> int | None:
@@ -286,7 +292,7 @@ class TimelinePane(CanvasImage, Pane):
     def _go_to_other(self, content: TimelineContent, event: int, row: int) -> None:
         """Select an event of another session, which is then the one shown."""
         place = int(content.owner[event]) if content.owner is not None else 0
-        method = self.state.method
+        method = content.methods.get(place, self.state.method)
         selection = Selection(SelectionKind.EVENT, method, event=row)
         self._ask(GoTo(Place(self.state.sessions[place].id, method, selection)))
 

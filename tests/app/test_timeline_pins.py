@@ -1,4 +1,4 @@
-"""Pinned lanes, several sessions below one another, and the flow of data on the timeline."""
+"""Pinned lanes and the flow of data on the timeline."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from devtools_app.state.requests import GoTo
-from devtools_app.state.transitions import add_session
-from devtools_app.viewmodels.timeline_content import SESSIONS, timeline_content
 from devtools_app.viewmodels.timeline_counters import IN_USE, row_steps
 from devtools_app.viewmodels.timeline_flow import DataFlow
 from devtools_app.views.timeline import TimelinePane
 from devtools_app.widgets.timeline_places import RULER, Pin
 from inspector.join.operands import Operands
-from inspector.units import Quantity
 from tests.app.sessions import opened
 from tests.app.test_timeline_range import menu_at
 from tests.app.timeline_traces import delegated_run, traced
@@ -123,81 +119,6 @@ def test_a_counter_has_a_menu_and_a_tooltip(qtbot: QtBot, monkeypatch: pytest.Mo
     assert words[0] == IN_USE
     assert " B)" in words[1]
     assert words[1].endswith("of the largest")
-
-
-def test_all_sessions_start_together_and_a_click_goes_to_the_other(
-    bench: Bench, qtbot: QtBot
-) -> None:
-    pane = pane_of(bench)
-    assert pane.runs.findData(SESSIONS) < 0
-    late = traced([delegated_run(3, begin=700_000)], name="late")
-    bench.store.put(add_session(bench.store.state, late, ()))
-    bench.settle()
-    at = pane.runs.findData(SESSIONS)
-    pane.runs.setCurrentIndex(at)
-    pane.runs.activated.emit(at)
-    bench.settle()
-    data = pane.canvas.data
-    assert data is not None
-    groups = list(dict.fromkeys(lane.group for lane in data.lanes))
-    assert groups == ["A  made · run 1", "B  late · run 1"]
-    first = [float(data.start[data.lane == lane].min()) for lane in (0, 3)]
-    assert first == [0.0, 0.0]
-    assert bench.store.state.current == "B"
-    pane.canvas.select(int(np.flatnonzero(data.lane == 1)[1]))
-    asked = bench.asked[-1]
-    assert isinstance(asked, GoTo)
-    assert asked.place.session == "A"
-    own = int(np.flatnonzero((data.lane == 4) & ~data.unattributed)[0])
-    pane.canvas.select(own)
-    assert pane.canvas.marks.selected == {own}  # not the event of the same row of the other
-    pane.canvas.select_span((0.0, 100.0))
-    qtbot.waitUntil(lambda: not pane.range.working)
-    assert pane.range.content is not None
-    assert pane.range.content.session is late
-
-
-def test_counters_of_several_sessions_have_one_scale() -> None:
-    named = [("A", opened(PROGRAM)), ("B", opened("corpus/v1.5.1/convnet_xnnpack"))]
-    content = timeline_content(named[0][1], "forward", SESSIONS, named)
-    assert content.timeline is not None
-    in_use = [one for one in content.timeline.data.counters if one.label == IN_USE]
-    largest = [float(np.nanmax(one.value)) for one in in_use]
-    assert largest[0] != largest[1]
-    assert [one.top for one in in_use] == [max(one.top for one in in_use)] * 2
-
-
-def test_hovering_shows_the_share_of_the_run_of_the_same_session(bench: Bench) -> None:
-    late = traced([delegated_run(3, begin=700_000)], name="late")
-    bench.store.put(add_session(bench.store.state, late, ()))
-    bench.settle()
-    pane = pane_of(bench)
-    at = pane.runs.findData(SESSIONS)
-    pane.runs.setCurrentIndex(at)
-    pane.runs.activated.emit(at)
-    bench.settle()
-    data = pane.canvas.data
-    assert data is not None
-    call = int(np.flatnonzero((data.lane == 4) & ~data.unattributed)[0])
-    assert "100 ns (100 ns) · 23 % of Method::execute" in pane.canvas.hover_text(call)
-
-
-def test_sessions_with_another_unit_are_left_out_and_named() -> None:
-    session = traced([delegated_run(2)])
-    cycles = traced([delegated_run(2)], unit="cycles", name="c")
-    content = timeline_content(session, "", SESSIONS, [("A  made", session), ("B  c", cycles)])
-    assert content.timeline is not None
-    assert content.timeline.data.quantity is Quantity.TIME
-    assert "left out for another unit: B  c" in content.timeline.note
-
-
-def test_sessions_without_a_run_of_the_method_are_named_with_that_reason() -> None:
-    one, idle = traced([delegated_run(2)]), traced([])
-    sessions = [("A  made", one), ("B  idle", idle), ("C  also", one)]
-    content = timeline_content(one, "", SESSIONS, sessions)
-    assert content.timeline is not None
-    assert "no run of the method: B  idle" in content.timeline.note
-    assert "C  also" not in content.timeline.note
 
 
 def canvas_point(pane: TimelinePane, event: int) -> QPoint:
