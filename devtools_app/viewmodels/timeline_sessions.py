@@ -105,8 +105,8 @@ def stacked_sessions(sessions: Sequence[Beside], method: str, current: int) -> S
     owner = [np.full(len(one.rows), place, np.int64) for place, one in kept.items()]
     parts = list(kept.values())
     legend = tuple(dict.fromkeys(entry for one in parts for entry in one.legend))
-    notes = dict.fromkeys(note for one in parts for note in one.note.split(" · ") if note)
-    notes |= dict.fromkeys(_reasons(sessions, method, methods, kept))
+    notes = dict.fromkeys(_reasons(sessions, method, methods, kept))
+    notes |= dict.fromkeys(note for one in parts for note in one.note.split(" · ") if note)
     rows = np.concatenate([one.rows for one in parts])
     merged = Timeline(_merged([one.data for one in parts]), rows, legend, " · ".join(notes))
     return SessionTimelines(merged, np.concatenate(owner), methods, labels[current])
