@@ -31,7 +31,8 @@ LOCAL_KEYS = {
         ("[  ]", "run before, run after"),
     ),
     "Graph": (
-        ("Return", "open or close a box"),
+        ("Return  C", "open or close a box; close the one around"),
+        ("Backspace", "select the box around"),
         ("Shift+E  Shift+C", "open all boxes, close all"),
         ("Shift+M", "hide the boxes of modules"),
         ("Shift+R", "open the boxes around the selection"),

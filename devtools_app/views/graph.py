@@ -247,7 +247,8 @@ class GraphPane(Pane):
         if self.state.session is not None:
             shown = (self.state.session, self.state.method, graph, self.state.units)
             self.tables.show(Tabled(*shown))
-        self._shown_selection = None
+        before = self._shown_selection
+        self._shown_selection = None if new or before is None else (before[0], None)
         self.show_selection(self.state)
 
     def _clear(self, need: Need) -> None:
@@ -338,6 +339,7 @@ class GraphPane(Pane):
         mark = (state.selection, drawn)
         if drawn is None or mark == self._shown_selection:
             return
+        again = self._shown_selection is not None and self._shown_selection[0] == mark[0]
         self._shown_selection = mark
         self._end_highlight()
         self._show_note()
@@ -345,7 +347,7 @@ class GraphPane(Pane):
         own, self._own_selection = state.selection == self._own_selection, None
         self.reveal_button.setEnabled(self.boxes.hide(self._selected_node()))
         if not own:
-            self.drawing.mark(state.selection)
+            self.drawing.mark(state.selection, again=again)
 
     def _end_highlight(self) -> None:
         """End a highlight whose nodes the selection has left."""
@@ -414,8 +416,9 @@ class GraphPane(Pane):
         self._show_note()
 
     def _part_chosen(self) -> None:
-        """Draw the chosen part, with the boxes open that fit."""
-        self.boxes.forget()
+        """Draw the chosen part, with the boxes open that fit, or the whole as it was."""
+        if self.focus.part is not None:
+            self.boxes.forget()
         self.show_state(self.state)
 
     def _beside_chosen(self) -> None:

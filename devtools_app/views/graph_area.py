@@ -43,7 +43,16 @@ class GraphArea(QStackedWidget):
         self.one: DrawnGraph | None = None
         self.pair: DrawnPair | None = None
         self.name = name
+        self._box_chosen = False  # last, by the user; a selection has no box of a module
         self.addWidget(self.canvas)
+        self._note_boxes(self.canvas)
+
+    def _note_boxes(self, canvas: GraphCanvas) -> None:
+        canvas.cluster_selected.connect(lambda _path: self._choose_box(True))
+        canvas.selected.connect(lambda _name: self._choose_box(False))
+
+    def _choose_box(self, chosen: bool) -> None:
+        self._box_chosen = chosen
 
     @property
     def both(self) -> GraphPairView:
@@ -51,6 +60,8 @@ class GraphArea(QStackedWidget):
         if self._both is None:
             self._both = GraphPairView(self._theme)
             self.addWidget(self._both)
+            for canvas in self._both.canvases:
+                self._note_boxes(canvas)
             self.pair_made.emit(self._both)
         return self._both
 
@@ -165,8 +176,14 @@ class GraphArea(QStackedWidget):
             return None
         return Selection(SelectionKind.DELEGATE, method, delegate=region.delegate)
 
-    def mark(self, selection: Selection) -> None:
-        """Show the selection; of a selected delegate call, the whole delegate."""
+    def mark(self, selection: Selection, *, again: bool) -> None:
+        """Show the selection; of a selected delegate call, the whole delegate.
+
+        Shown ``again`` in another layout, it leaves a box that the user has chosen since.
+        """
+        if again and self._box_chosen and self.front.selected_item != NOTHING:
+            return
+        self._box_chosen = False
         if self.pair is not None:
             self.both.mark(self.node_of(selection))
             return

@@ -62,14 +62,14 @@ class GraphBoxes:
     def toggle(self, path: object) -> None:
         """Open or close a box."""
         if isinstance(path, tuple):
-            self._put(toggle(self._opened(), path), path)
+            self.put(toggle(self._opened(), path), path)
 
     def open_all(self) -> None:
         """Open all boxes, or those inside the selected one."""
         drawn = self._drawn()
         if drawn is not None:
             path = drawn.cluster
-            self._put(self._opened() | expand_all(drawn.placed.scene.tree, path), path or None)
+            self.put(self._opened() | expand_all(drawn.placed.scene.tree, path), path or None)
 
     def close_all(self) -> None:
         """Close all boxes, or those inside the selected one."""
@@ -77,13 +77,13 @@ class GraphBoxes:
         if drawn is not None:
             path = drawn.cluster
             closed = collapse(self._opened(), path, deep=True) if path else frozenset()
-            self._put(frozenset(closed), path or None)
+            self.put(frozenset(closed), path or None)
 
     def reveal(self, node: int) -> None:
         """Open the boxes around a node."""
         drawn = self._drawn()
         if drawn is not None and node != NOTHING:
-            self._put(reveal(drawn.placed.scene.tree, self._opened(), node))
+            self.put(reveal(drawn.placed.scene.tree, self._opened(), node))
 
     def hide(self, node: int) -> bool:
         """Return whether a closed box hides a node."""
@@ -101,7 +101,8 @@ class GraphBoxes:
         drawn = self._drawn()
         return frozenset() if drawn is None else drawn.placed.expanded
 
-    def _put(self, opened: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
+    def put(self, opened: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
+        """Open these boxes and close all others; one stays in its place while drawing."""
         self._anchor = anchor
         state = self._store.state
         expanded = with_opened_boxes(state.expanded, self._scope(state), opened)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
+from devtools_app.viewmodels.layout.cluster_tree import ROOT, collapse_others
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.views.editing import item_menu, named_menu
 from devtools_app.views.graph_boxes import GraphBoxes
@@ -15,7 +16,7 @@ from devtools_app.views.graph_focus import GraphFocus
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_labels import edge_text
-from devtools_app.widgets.graph_canvas_pick import NOTHING
+from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of
 from inspector.tables.selection import NOTHING as NO_SELECTION
 from inspector.tables.selection import Selection
 
@@ -86,7 +87,7 @@ def graph_menu(
     if placed is None:
         return menu
     copy = menu.actions()[_COPY]
-    groups = (_own_commands(canvas, placed, found, boxes.toggle), *focus.groups())
+    groups = (_own_commands(canvas, placed, found, boxes), *focus.groups())
     for group in filter(None, groups):
         for text, act, on in group:
             action = QAction(text, menu)
@@ -119,7 +120,7 @@ def _menu_of_all(
 
 
 def _own_commands(
-    canvas: GraphCanvas, placed: Placed, found: Clicked, toggle: Callable[[object], None]
+    canvas: GraphCanvas, placed: Placed, found: Clicked, boxes: GraphBoxes
 ) -> list[tuple[str, Callable[[], None], bool]]:
     if found.edge != NOTHING:
         source, target = placed.edges[found.edge].tolist()
@@ -127,8 +128,20 @@ def _own_commands(
             (f"Go to {placed.title_of(source)}", lambda: canvas.select_item(source), True),
             (f"Go to {placed.title_of(target)}", lambda: canvas.select_item(target), True),
         ]
-    if found.item >= placed.node_count:
-        path = placed.path_of(found.item)
-        words = "Close the box" if path in placed.expanded else "Open the box"
-        return [(f"{words}\tReturn", lambda: toggle(path), True)]
-    return []
+    item, is_box = found.item, found.item >= placed.node_count
+    around = holder_of(placed, item)
+    outer = ROOT if around == NOTHING else placed.path_of(around)
+    path = placed.path_of(item) if is_box else outer
+    is_open = is_box and path in placed.expanded
+    lines: list[tuple[str, Callable[[], None], bool]] = []
+    if is_box:
+        words = "Close the box" if is_open else "Open the box"
+        lines.append((f"{words}\tReturn", lambda: boxes.toggle(path), True))
+    if outer:
+        key = "" if is_open else "\tC"  # of an open box that key closes the box
+        words = f"Close {placed.title_of(around)} around it{key}"
+        lines.append((words, lambda: boxes.toggle(outer), True))
+    kept = collapse_others(placed.expanded, path, inside=is_box)
+    others = len(kept) < len(placed.expanded)
+    lines.append(("Close all other boxes", lambda: boxes.put(kept, path or None), others))
+    return lines

@@ -120,6 +120,19 @@ def collapse(
     return frozenset(kept for kept in expanded if kept[:depth] != path)
 
 
+def collapse_others(
+    expanded: Iterable[ClusterPath], path: ClusterPath, *, inside: bool
+) -> frozenset[ClusterPath]:
+    """Return the expanded set with only those open that are around a path, or at it.
+
+    Those ``inside`` of it stay as they are, or close too.
+    """
+    depth = len(path)
+    return frozenset(
+        kept for kept in expanded if kept == path[: len(kept)] or (inside and kept[:depth] == path)
+    )
+
+
 def toggle(expanded: frozenset[ClusterPath], path: ClusterPath) -> frozenset[ClusterPath]:
     """Return the expanded set with one cluster opened if it was closed, else closed."""
     return collapse(expanded, path) if path in expanded else expand(expanded, path)
