@@ -25,8 +25,15 @@ _KEPT = 32  # measurements, and errors
 def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
     """Return jobs for the programs of sessions; sessions without one are skipped.
 
-    They run on the device that all their traces come from, else on that of the form.
+    They run one method that all have, and there are none where they share none; on the device that
+    all their traces come from, else on that of the form.
     """
+    from inspector.graph.methods import method_to_run
+
+    method = method_to_run([one.session for one in shown], form.method)
+    if not method:
+        return ()
+    form = replace(form, method=method)
     found = [what for one in shown if (what := runnable(one.id, one.session)) is not None]
     devices = {what.device for what in found if what.traces}
     if len(devices) == 1:
@@ -66,7 +73,7 @@ class Measurements(QObject):
         return _runs_for(self.follower, shown)
 
     def measure(self, shown: tuple[OpenSession, ...], form: RunForm) -> bool:
-        """Measure sessions side by side; return whether all of them have a program to run.
+        """Measure sessions side by side; return whether all have a program and a method to run.
 
         A running measurement is ended.
         """

@@ -66,6 +66,7 @@ _CLOSED = "Other variants of this program are closed: one that is chosen here op
 _FAILED = "No other variant of this program could be compiled so far; each line gives the reason."
 _ALL = "*"
 _BOTH = 800  # pixels from which the variants are listed beside the figures
+_NO_METHOD = "The programs have no method in common to measure"
 _MEASURE = "Measure the programs side by side until their times differ significantly or not at all"
 _LOSSES = "Which modules lose by quantization: the numeric gap beside the float program"
 
@@ -213,10 +214,11 @@ class ComparePane(PanelActions, Pane):
             others.append(("all others", _ALL))
         self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
         without = [one.id for one in shown if not measured_jobs((one,), self._jobs.run_form)]
-        self._measure.setEnabled(not without)
+        able = bool(measured_jobs(shown, self._jobs.run_form)) and not without
+        self._measure.setEnabled(able)
         self._losses.setVisible(bool(quantized(state, shown)))
         no_program = f"No program to run in {', '.join(without)}"
-        self._measure.setToolTip(no_program if without else _MEASURE)
+        self._measure.setToolTip(_MEASURE if able else no_program if without else _NO_METHOD)
 
     def _show_losses(self) -> None:
         if found := quantized(self.state, compared_sessions(self.state)):

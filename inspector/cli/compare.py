@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError, Shown, shown
@@ -30,6 +31,7 @@ from inspector.experiments.evaluate.report import evaluation_report
 from inspector.files.origin import device_name
 from inspector.files.session import Session
 from inspector.files.session_groups import split_sessions
+from inspector.graph.methods import method_to_run
 from inspector.jobs.executing import MADE_INPUTS, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.measure import Measurement
@@ -153,9 +155,14 @@ def _lists(found: Comparison, letters: Sequence[str], top: int) -> list[Shown]:
 def _measured(sessions: Sequence[Session], options: Namespace, progress: Progress) -> Measurement:
     """Run all programs side by side.
 
-    Raises: CommandError if a program is missing, or nothing could be measured
+    Raises: CommandError if a program or a common method is missing, or nothing could be measured
     """
     programs = tuple(_program(session, options) for session in sessions)
+    method = options.method or method_to_run(sessions)
+    if not method:
+        had = "; ".join(f"{one.name}: {', '.join(one.methods) or 'none'}" for one in sessions)
+        raise CommandError(f"--measure needs a method that all programs have ({had})", USAGE)
+    programs = tuple(replace(program, method=method) for program in programs)
     running = JobRun(MeasureJob(programs, options.measure), timeout=options.timeout)
     try:
         while running.outcome is None:

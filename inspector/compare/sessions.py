@@ -211,14 +211,19 @@ class _Comparing:
 
     def _tensor_summary(self, changes: Sequence[Sequence[Change]]) -> None:
         """Count constants of the programs that are in both and differ, and those on one side."""
+        first, *others = self._sessions
         if any(session.program is None for session in self._sessions):
             return
+        known = [not set(first.methods).isdisjoint(one.methods) for one in others]  # by method
         where = places(self._sessions, "structure")
         for what, gone in (("constants with other values", False), ("constants on one side", True)):
-            counts = [sum(_is_tensor(one, gone=gone) for one in each) for each in changes]
+            counts = [
+                sum(_is_tensor(one, gone=gone) for one in each) if compared else None
+                for each, compared in zip(changes, known, strict=True)
+            ]
             note = "weights in delegates are part of their payloads" if gone else ""
             delta = Delta("tensors", what, "", (0, *counts), note=note, places=where)
-            self._summary.append(delta)
+            self._summary += [delta] if any(known) else []
 
     # ---- time
     def _measured_times(self) -> None:

@@ -26,3 +26,18 @@ def session_methods(session: Session) -> tuple[str, ...]:
 def default_method(names: Sequence[str]) -> str:
     """Return the method that is meant if none is chosen: ``forward``, else the first."""
     return FORWARD if FORWARD in names or not names else names[0]
+
+
+def shared_methods(sessions: Sequence[Session]) -> tuple[str, ...]:
+    """Return the methods that compute in all of several sessions, in the order of the first."""
+    names = [session_methods(session) for session in sessions]
+    return tuple(one for one in (names[0] if names else ()) if all(one in each for each in names))
+
+
+def method_to_run(sessions: Sequence[Session], chosen: str = "") -> str:
+    """Return the method that is run of all sessions, the chosen one if it can be.
+
+    Empty where they share none: times and errors of different methods are not compared.
+    """
+    shared = shared_methods(sessions)
+    return chosen if chosen in shared else default_method(shared) if shared else ""

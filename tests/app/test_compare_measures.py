@@ -74,6 +74,20 @@ def test_session_without_a_program_is_named_and_not_measured(pane, started) -> N
     assert pane._measure.isEnabled()
 
 
+def test_programs_run_the_method_they_share_or_are_not_measured(pane, started) -> None:
+    data = CORPUS.parents[1] / "extra"
+    for name in ("two_methods", "bundled_two_suites"):  # decode and encode; forward and score
+        found = load_session([str(data / name)])
+        pane.store.put(add_session(pane.state, found, (name,)))
+    choose(pane, "D")
+    assert started == []
+    assert not pane._measure.isEnabled()
+    assert pane._measure.toolTip() == "The programs have no method in common to measure"
+    choose(pane, "E")
+    assert [one.method for one in started[-1].programs] == ["forward", "forward"]
+    assert pane._measure.isEnabled()
+
+
 def test_what_was_measured_is_that_of_these_sessions_only(pane, started) -> None:
     choose(pane, "B")
     shown = compared_sessions(pane.state)

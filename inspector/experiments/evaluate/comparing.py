@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from inspector.compare.output_errors import OutputErrors, Values
 from inspector.experiments.evaluate.report import (
@@ -19,6 +20,7 @@ from inspector.experiments.evaluate.request import (
     has_program,
 )
 from inspector.files.session import Session
+from inspector.graph.methods import method_to_run
 from inspector.jobs.evaluate import EvalJob
 from inspector.jobs.executing import RunJob
 from inspector.recipes.data_source import EXAMPLE
@@ -39,8 +41,11 @@ def errors_job(
     without = [one.name for one in sessions if not has_program(one)]
     if without:
         return OutputErrors(how.method)  # there is nothing to run, which needs no words
+    method = how.method or method_to_run(sessions)
+    if not method:
+        return OutputErrors("", notes=(f"{_NOT_COMPUTED}: the programs have no method in common",))
     try:
-        return evaluation_job(sessions, EvalRequest(data, samples=1), how)
+        return evaluation_job(sessions, EvalRequest(data, samples=1), replace(how, method=method))
     except EvalRequestError as error:
         return OutputErrors(how.method, notes=(f"{_NOT_COMPUTED}: {error}",))
 
