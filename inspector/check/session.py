@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import PurePath
 from typing import cast
 
 from inspector.files.bundled import inner_program
@@ -94,7 +95,7 @@ def check_session(session: Session) -> Check:
     if bad:
         return Check(DO_NOT_BELONG, _sentence(bad[0]), _odd_one_out(session, bad), links)
     good = [link for link in links if link.verdict == BELONG]
-    verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
+    verdict = BELONG if good and not _not_reached(session, good) else CANNOT_TELL
     return Check(verdict, "", "", links)
 
 
@@ -183,9 +184,27 @@ def _odd_one_out(session: Session, bad: list[FileLink]) -> str:
     return ranked[0][0]
 
 
-def _connected(session: Session, good: list[FileLink]) -> bool:
-    reached = {session.files[0].path}
-    grown = True
+def check_words(session: Session) -> str:
+    """Return the verdict on a session as one sentence."""
+    found = check_session(session)
+    if found.verdict == DO_NOT_BELONG:
+        return "The files do not belong together."
+    if found.verdict == BELONG:
+        return "The files belong together."
+    if len(session.files) < 2:
+        return "There is one file, so that nothing can contradict it."
+    good = [link for link in found.links if link.verdict == BELONG]
+    if not good:
+        return "Nothing in the files shows whether they belong together."
+    apart = [PurePath(path).name for path in _not_reached(session, good)]
+    words = f"{', '.join(apart)} {'do' if len(apart) > 1 else 'does'}"
+    return f"The others belong together; nothing shows whether {words}."
+
+
+def _not_reached(session: Session, good: list[FileLink]) -> list[str]:
+    """Return the files that no chain of agreeing pairs connects with the first of a pair."""
+    reached = {good[0].first} if good else set[str]()
+    grown = bool(good)
     while grown:
         grown = False
         for link in good:
@@ -193,4 +212,4 @@ def _connected(session: Session, good: list[FileLink]) -> bool:
             if ends & reached and not ends <= reached:
                 reached |= ends
                 grown = True
-    return all(file.path in reached for file in session.files)
+    return [file.path for file in session.files if file.path not in reached]

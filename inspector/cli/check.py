@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
+from inspector.check.session import DO_NOT_BELONG, check_session, check_words
 from inspector.cli.answer import FINE, JUDGED, Answer, shown
 from inspector.cli.options import add_files, open_files
 from inspector.tables.check import link_table
-
-_WORDS = {
-    BELONG: "The files belong together.",
-    DO_NOT_BELONG: "The files do not belong together.",
-}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -40,8 +35,7 @@ def run(options: Namespace) -> Answer:
             for link in found.links
         ],
     }
-    words = _WORDS.get(found.verdict, "These files contain no evidence.")
-    lines = [words]
+    lines = [check_words(session)]
     if found.mismatch:
         lines.append(f"First mismatch: {found.mismatch}")
     if found.odd_one_out:

@@ -113,11 +113,18 @@ def _why_unused(folder: Path) -> str:
 
 
 def _found_below(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Return "none", and the folders of a folder that have files, of which one can be opened."""
+    """Return "none", and a lone debug buffer or the folders of a folder that have files to open."""
+    alone = (one for path in paths for one in sorted(Path(path).iterdir()) if one.is_file())
+    if buffer := next(filter(_may_be_buffer, islice(alone, _MOST_FOLDERS)), None):
+        return f"none beside {buffer.name}, whose values need the ETDump that names them"
     inner = (Path(one.path) for path in paths for one in os.scandir(path) if one.is_dir())
     found = [f"'{one}'" for one in sorted(islice(inner, _MOST_FOLDERS)) if _has_files(one)]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f"none, but some in {', '.join(found[:_NAMED])}{more}" if found else "none"
+
+
+def _may_be_buffer(path: Path) -> bool:
+    return path.suffix == BUFFER_SUFFIX or sniff_file(path) == formats.DEBUG_BUFFER
 
 
 def _has_files(folder: Path) -> bool:
@@ -205,7 +212,7 @@ def siblings(folder: Path) -> list[str]:
             found.append((kinds.index(kind), str(path)))
         elif kind == EXPORTED:
             exported.append(str(path))
-        elif kind == formats.DEBUG_BUFFER or (not kind and _is_blank(path)):
+        elif kind == formats.DEBUG_BUFFER or (not kind and (_is_buffer(path) or _is_blank(path))):
             unknown.append(str(path))
     dumps = [name for kind, name in found if kind == kinds.index("etdump")]
     if len(dumps) == 1 and not unknown:
@@ -231,6 +238,11 @@ def _filled_buffers(dump: str, folder: Path) -> list[str]:
         if path.is_file() and last <= _size(str(path)) < last + _ALIGNMENT and not sniff_file(path)
     ]
     return fits if len(fits) == 1 else []
+
+
+def _is_buffer(path: Path) -> bool:
+    """Return whether a file is the debug buffer of a trace beside it by its name, cut short too."""
+    return path.name in _BUFFERS and path.with_name(_BUFFERS[path.name]).is_file()
 
 
 def _is_blank(path: Path) -> bool:
@@ -331,7 +343,7 @@ def logged_nothing(path: str) -> bool:
     if file.suffix != BUFFER_SUFFIX:
         return False
     if not file.exists():
-        return file.name in _BUFFERS and file.with_name(_BUFFERS[file.name]).is_file()
+        return _is_buffer(file)
     return file.is_file() and not file.stat().st_size
 
 

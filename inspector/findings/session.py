@@ -7,7 +7,7 @@ then the rest by importance.
 
 from __future__ import annotations
 
-from inspector.check.session import BELONG, DO_NOT_BELONG, check_session, own_part
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session, check_words, own_part
 from inspector.files.facts import facts_text, file_facts, kind_text
 from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
@@ -71,8 +71,7 @@ def _belonging(session: Session) -> list[Finding]:
         words = "Both files belong" if count == 2 else f"All {count} files belong"
         facts = sum(link.matched for link in check.links)
         return [Finding(Tone.GOOD, f"{words} together", f"{facts:,} facts agree", weight=5)]
-    text = "Nothing in the files shows whether all belong together"
-    return [Finding(Tone.NEUTRAL, text, weight=6)]
+    return [Finding(Tone.NEUTRAL, check_words(session).rstrip("."), weight=6)]
 
 
 def _problems(session: Session) -> list[Finding]:

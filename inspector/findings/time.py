@@ -34,6 +34,7 @@ from inspector.trace.event_kinds import (
 from inspector.trace.run_times import median
 from inspector.trace.steady import FEW
 from inspector.units import format_ms, format_share
+from schema.errors import Severity
 from schema.etdump import ETDump
 from schema.objects.plural import plural
 from schema.program import instructions
@@ -80,6 +81,8 @@ def time_findings(session: Session) -> list[Finding]:
     profile = analyse_profile(session)
     if len(profile.rows) == 0:
         text = "The trace holds no events: the runtime was built or run without tracing"
+        if any(one.severity is Severity.ERROR for dump in session.dumps for one in dump.issues):
+            text = "The trace is damaged: no event of it can be read; record the run again"
         return [Finding(Tone.WARN, text, view="timeline", weight=60, doubt=True)]
     if not profile.unit_is_time:
         text = "The trace counts cycles; no time is shown"

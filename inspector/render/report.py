@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session, check_words
 from inspector.files.session import Session
 from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
@@ -106,14 +106,10 @@ def _check(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
     if len(session.files) < 2:
         return Markup()
     found = check_session(session)
-    known = {
-        BELONG: ("good", "The files belong together."),
-        DO_NOT_BELONG: ("bad", "The files do not belong together."),
-    }
-    tone, sentence = known.get(found.verdict, ("", "The files contain no evidence."))
+    tone = {BELONG: "good", DO_NOT_BELONG: "bad"}.get(found.verdict, "")
     mismatch = paragraph(words(found.mismatch)) if found.mismatch else Markup()
     pairs = table_html(link_table(found), _MOST_ROWS, words=words)
-    return paragraph(sentence, tone) + mismatch + pairs
+    return paragraph(check_words(session), tone) + mismatch + pairs
 
 
 def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:

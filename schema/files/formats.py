@@ -47,6 +47,7 @@ FORMATS = (
 # not among those that a folder is searched for: it is what a program was compiled from
 EXPORTED = Format("pt2", "exported program", ".pt2", lambda _head: False, decode_exported)
 DEBUG_BUFFER = "debug_buffer"
+_LINE = 40  # characters of a text that are shown to know it by
 _OBJECT = re.compile(rb"\s*\{\s*[\"\w]")
 _JSON_HINT = (
     "; if it is a program as flatc prints it, `etscope json` writes the .pte; values of nodes are"
@@ -75,10 +76,20 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
     return FormatError(
         "a program, external data, bundled program, ETRecord or ETDump"
         " (a debug buffer has no signature and needs its ETDump next to it)",
-        f"bytes that begin with {head.hex(' ')}{_JSON_HINT if _OBJECT.match(head) else ''}",
+        f"{_beginning(data, file)}{_JSON_HINT if _OBJECT.match(head) else ''}",
         file=file,
         offset=0,
     )
+
+
+def _beginning(data: memoryview, file: str) -> str:
+    """Return what a file of no known format begins with: a line of text, else its bytes in hex."""
+    head = bytes(data[:HEAD_BYTES])
+    line = head.lstrip().splitlines()[0][:_LINE] if head.strip() else b""
+    if not line or not line.isascii() or not line.decode("ascii").isprintable():
+        return f"bytes that begin with {head[:12].hex(' ')}"
+    source = "; `etscope compile FILE.py:FUNCTION` makes a program of a module"
+    return f"text that begins with '{line.decode()}'{source if file.endswith('.py') else ''}"
 
 
 def looks_like_debug_buffer(data: memoryview) -> bool:

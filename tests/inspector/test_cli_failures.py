@@ -31,7 +31,7 @@ COMMAND = (sys.executable, "-c", "import sys; from inspector.cli import main; sy
 UNREADABLE = {
     "missing": "no such file",
     "empty": "an empty file",
-    "text": "bytes that begin with",
+    "text": "text that begins with",
     "json": "as flatc prints it, `etscope json` writes the .pte",
     "cut": "expected",
     "folder": "at least one ExecuTorch file",
