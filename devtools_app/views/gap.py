@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Hashable
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -27,6 +25,7 @@ from devtools_app.viewmodels.sensitivity import (
     float_edit,
 )
 from devtools_app.viewmodels.tensor_look import kept_key
+from devtools_app.views.gap_need import NO_VALUES, needs, ready, without_program
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -53,20 +52,6 @@ from inspector.tables.numeric_gap import (
 )
 from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
-_MISSING = Need(
-    "No run to compare",
-    "A program (.pte), its ETRecord, and the ETDump and debug buffer of a run that logged"
-    " intermediate outputs: with them every output of every instruction is compared with the"
-    " recorded program.",
-    "etscope gap model.pte model.etrecord run.etdp run.debug",
-)
-_NO_TENSORS = Need(
-    "No values to compare",
-    "No run of this session has logged its values. One run that logs all of them is enough; its "
-    "files are kept separately, because logging distorts the times.",
-    "etscope run model.pte -o run --debug-level intermediate",
-)
-_NO_BUFFER = "The debug buffer is missing"
 _REFERENCES = [
     ("edge graph", EDGE),
     ("exported graph", EXPORTED),
@@ -294,8 +279,8 @@ class GapPane(PanelActions, Pane):
             session = self.state.session
             missing = needs(session) if session is not None else NO_SESSION
             self._begin.setVisible(missing is None)
-            self._log.setVisible(missing is not None and missing.command == _NO_TENSORS.command)
-            self.show_need(missing or _ready(session))
+            self._log.setVisible(missing is not None and missing.command == NO_VALUES.command)
+            self.show_need(missing or ready(session))
         elif found.running:
             self._begin.hide()
             self._log.hide()
@@ -450,28 +435,4 @@ def _run_name(run: RunGap) -> str:
     return f"call {run.call}" if run.call >= 0 else f"{run.method} {run.run + 1}"
 
 
-def needs(session: Session) -> Need | None:
-    """Return the missing requirements of a comparison."""
-    if (missing := _without_program(session)) is not None:
-        return missing
-    if session.dumps and session.debug_buffer is not None:
-        return None
-    unread = "\n".join(session.missing_buffers)
-    return replace(_NO_TENSORS, title=_NO_BUFFER, text=unread) if unread else _NO_TENSORS
-
-
-def _ready(session: Session | None) -> Need:
-    paths = [file.path for file in session.files] if session is not None else []
-    return Need(
-        "Not compared yet",
-        "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
-        shlex.join(["etscope", "gap", *paths]),
-    )
-
-
-def _without_program(session: Session) -> Need | None:
-    """Return the missing requirements for running and comparing the program."""
-    return _MISSING if session.program is None or session.record is None else None
-
-
-SPEC = ViewSpec("gap", "Numeric gap", Area.CENTRE, GapPane, "gap", needs=_without_program)
+SPEC = ViewSpec("gap", "Numeric gap", Area.CENTRE, GapPane, "gap", needs=without_program)

@@ -48,6 +48,11 @@ _NOTHING = Need(
     " the debug buffer of a run that logged them.",
     "etscope run model.pte -o run --debug-level intermediate",
 )
+_NO_NAMES = Need(
+    "Values without names",
+    "A debug buffer is open. Only the ETDump of its run tells which values it has, of which type"
+    " and shape: open the .etdp file beside it.",
+)
 _IMAGE, _VALUES = "image", "values"
 _NONE = ""
 Open = Callable[[], TensorSource]
@@ -174,7 +179,9 @@ class TensorPane(PanelActions, Pane):
         before, self._content = self._content, result
         if not result.sources and not self.state.tensor.startswith(KEPT):
             self._open.show()
-            self.show_need(_NOTHING)
+            session = self.state.session
+            alone = session is not None and session.debug_buffer is not None and not session.dumps
+            self.show_need(_NO_NAMES if alone else _NOTHING)
             return
         if before is None or before.sources is not result.sources:
             self.list.show_table(result.table)

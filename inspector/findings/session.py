@@ -90,10 +90,11 @@ def _problems(session: Session) -> list[Finding]:
 
 
 def _missing(session: Session) -> list[Finding]:
+    unnamed = ", no names of the logged values" if session.debug_buffer is not None else ""
     requested = (
         (session.program is None, "program (.pte): no memory plan, sizes or instructions"),
         (session.record is None, "ETRecord: no source lines, modules or graph names"),
-        (not session.dumps, "ETDump: no times"),
+        (not session.dumps, f"ETDump: no times{unnamed}"),
     )
     absent = [words for missing, words in requested if missing]
     return [

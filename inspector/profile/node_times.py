@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
+from inspector.graph.delegation import analyse_delegation
 from inspector.graph.model_graph import ModelGraph
 from inspector.join.links import Link, link_block
 from inspector.profile.attribution import steady_set
@@ -69,7 +70,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     parts = [part for part in operator_rows(session, method).parts if part.joined] if runs else []
     if not parts:
         return no_times(len(graph.nodes))
-    sums = _NodeSums(graph, join_index(session, method))
+    sums = _NodeSums(graph, join_index(session, method), _recorded_calls(session, method))
     for part in parts:
         sums.take(part)
     whole = None if session.times_with_values else time_of(session, method)
@@ -89,11 +90,19 @@ def run_count(session: Session, method: str) -> int:
     return total
 
 
+def _recorded_calls(session: Session, method: str) -> dict[int, int]:
+    """Return instruction -> delegate by the record, where no program is open that tells it."""
+    if session.program is not None:
+        return {}
+    facts = (one for one in analyse_delegation(session) if one.method == method)
+    return {call: one.index for each in facts for one in each.delegates for call in one.calls}
+
+
 class _NodeSums:
     """Sums of samples over the runs of all blocks."""
 
-    def __init__(self, graph: ModelGraph, index: JoinIndex) -> None:
-        self._graph, self._index = graph, index
+    def __init__(self, graph: ModelGraph, index: JoinIndex, calls: Mapping[int, int]) -> None:
+        self._graph, self._index, self._calls = graph, index, calls
         self._by_step = instruction_nodes(graph)
         self.nodes = [math.nan] * len(graph.nodes)
         self.ticks = [0.0] * len(graph.nodes)
@@ -110,9 +119,10 @@ class _NodeSums:
         events, ticks = part.events[timed].tolist(), part.tick_ns[timed].tolist()
         rows = zip(totals.tolist(), kinds, links, steps, events, ticks, strict=True)
         for total, kind, link, step, event, tick_ns in rows:
-            if link.delegate is not None:
-                self.delegates[link.delegate] = self.delegates.get(link.delegate, 0.0) + total
-            if kind == REST or (kind == OPERATOR and link.delegate is not None):
+            delegate = self._calls.get(step) if link.delegate is None else link.delegate
+            if delegate is not None:
+                self.delegates[delegate] = self.delegates.get(delegate, 0.0) + total
+            if kind == REST or (kind == OPERATOR and delegate is not None):
                 continue
             called = kind == OPERATOR and self._graph.source == "program"
             ids = self._by_step.get(step, ()) if called else self._nodes(link, step, event)

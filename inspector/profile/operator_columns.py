@@ -76,7 +76,8 @@ class BlockRows:
         passes: how often it happens in a run
         share: mean_ns over the method's mean time, where it is timed and has_shares
         has_shares: whether the time of the method is known, and is the program's
-        joined: whether the trace can be of the program; True without one
+        joined: whether the trace can be of the program, else of a method of the record; True
+            without either
         kernel: index into kernel_names
         kernel_names: that the backend logged for events inside of delegates; the first is empty
 
@@ -166,7 +167,8 @@ class _Maker:
         self.shared = not session.times_with_values
         program = session.program
         joined = link_block(session, block)
-        self.joined = program is None or joined.plan is not None
+        of_record = session.record is None or joined.method is not None
+        self.joined = joined.plan is not None if program is not None else of_record
         known = program is not None and method in session.methods and self.joined
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)

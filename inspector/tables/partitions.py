@@ -305,7 +305,7 @@ def _counts(built: Partitions) -> list[tuple[str, str, str]]:
         more = f"{facts.nested_non_delegated:,} more"
         words = f"{more} in branches and loop bodies are not"
         found.append(("not, in branches and loops", more, words))
-    if built.times is not None and built.times.method_ns > 0 and facts.delegates:
+    if built.times is not None and built.times.method_ns > 0 and built.times.delegate_ns:
         inside = format_share(sum(built.times.delegate_ns.values()) / built.times.method_ns)
         found.append(("time in delegates", inside, f"{inside} of the time is in delegates"))
     nbytes = stored_bytes(facts.delegates)

@@ -17,7 +17,8 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import EditRecipe, ShowLosses
 from devtools_app.state.variants import History, opened
 from devtools_app.views.compare import ComparePane, _nothing
-from devtools_app.views.gap import GapPane, needs
+from devtools_app.views.gap import GapPane
+from devtools_app.views.gap_need import needs
 from devtools_app.views.tensor import TensorPane
 from devtools_app.widgets.tolerance_fields import ToleranceFields
 from inspector.files.load import load_session
@@ -168,10 +169,22 @@ def test_comparison_stays_while_another_session_is_shown_and_goes_with_its_own(
     assert found.empty.isVisible()
 
 
-def test_session_without_a_record_says_what_is_needed() -> None:
-    need = needs(load_session([str(DATA / "extra/scan_rows")]))
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        (("model.pte",), "its ETRecord, a run with values"),
+        (("model.etrecord",), "the program, a run with values"),
+        (("run.etdp",), "the program, its ETRecord, a run with values"),
+        (("run.etdp", "run.debug"), "the program, its ETRecord"),
+        (("model.pte", "run.etdp", "run.debug"), "its ETRecord"),
+        (("model.etrecord", "run.etdp", "run.debug"), "the program"),
+    ],
+)
+def test_what_is_missing_of_a_comparison_is_named(files: tuple[str, ...], missing: str) -> None:
+    need = needs(load_session([str(DATA / "corpus/v1.5.1/mm_xnnpack" / one) for one in files]))
     assert need is not None
     assert need.title == "No run to compare"
+    assert need.text.endswith(f" Missing here: {missing}.")
     assert needs(load_session([str(DATA / "extra/map_rows")])) is None
 
 

@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QLabel, QMenu
+from pytestqt.qtbot import QtBot
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select, ShowTensor
@@ -32,6 +33,7 @@ from inspector.tensors.images import SliceChoice, image_of, usual_slice
 from inspector.tensors.sources import TensorSource, array_source, session_tensors
 from inspector.tensors.summary import summary
 from tests.app.sessions import opened
+from tests.app.view_bench import Bench
 
 pytestmark = pytest.mark.gui
 DATA = Path(__file__).parents[1] / "data"
@@ -446,3 +448,13 @@ def test_complex_values_are_drawn_as_magnitudes_and_never_called_infinite(
     assert "finite" not in histogram.accessibleDescription()
     assert picture.values is not None
     assert picture.values.table.length == 6
+
+
+@pytest.mark.parametrize("trace", [(), ("run.etdp",)])
+def test_values_without_their_trace_say_what_names_them(
+    qtbot: QtBot, trace: tuple[str, ...]
+) -> None:
+    bench = Bench(qtbot, TensorPane)
+    bench.open(load_session([NET / one for one in ("run.debug", *trace)]))
+    texts = [label.text() for label in bench.pane.empty.findChildren(QLabel) if label.isVisible()]
+    assert ("Values without names" in texts) == (not trace)
