@@ -25,8 +25,8 @@ _KEPT = 32  # measurements, and errors
 def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
     """Return jobs for the programs of sessions; sessions without one are skipped.
 
-    They run one method that all have, and there are none where they share none; on the device that
-    all their traces come from, else on that of the form.
+    They run one method that all have, on the device that all their traces come from, else on that
+    of the form; programs that share no method have no jobs.
     """
     from inspector.graph.methods import method_to_run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,8 @@ _MARKS = re.compile(r"[*`|#>]+")
 _NOT_SLUG = re.compile(r"[^\w\- ]")
 _AROUND = 60  # characters of a hit on both sides
 _MOST = 40  # hits
+_STEM = 5  # letters that forms of one word share
+_OF_OPTIONS = ("cli",)  # pages for those who know what they look for
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +99,29 @@ def section_of_link(link: str, page: str) -> GuideSection | None:
 
 
 def search_guide(text: str) -> tuple[GuideHit, ...]:
-    """Return the sections that have all words of a text, those with one in the heading first."""
+    """Return the sections that have all words of a text, those that are about them first.
+
+    Where none has, the beginnings of long words are searched for: of "quantization" those of
+    "quantize" and "quantized" as well.
+    """
     words = text.casefold().split()
+    return _hits(words) or _hits([word[:_STEM] for word in words])
+
+
+def _hits(words: list[str]) -> tuple[GuideHit, ...]:
     if not words:
         return ()
-    found: list[tuple[int, GuideHit]] = []
+    found: list[tuple[tuple[float, ...], GuideHit]] = []
     for section in guide_sections():
         plain = plain_text(section.text)
         title, whole = section.title.casefold(), plain.casefold()
         if all(word in title or word in whole for word in words):
-            rank = -sum(word in title for word in words)
+            defined = f"\n| {' '.join(words)} " in section.text.casefold()
+            named = max(sum(word in title for word in words), defined * (len(words) - 0.5))
+            often = sum(whole.count(word) for word in words) / math.sqrt(len(whole))
+            rank = (section.page in _OF_OPTIONS, -named, -often)
             found.append((rank, GuideHit(section, _snippet(plain, words))))
-    found.sort(key=lambda one: one[0])  # stable: otherwise as in the guide
+    found.sort(key=lambda one: one[0])
     return tuple(hit for _, hit in found[:_MOST])
 
 

@@ -14,7 +14,7 @@ from devtools_app.viewmodels.timeline_counters import row_steps
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from devtools_app.viewmodels.timeline_flow import DataFlow, flow_arrows
 from devtools_app.viewmodels.timeline_sessions import (
-    Beside,
+    SessionBeside,
     has_run,
     stacked_sessions,
     with_counters,
@@ -96,7 +96,7 @@ def timeline_content(
     session: Session,
     method: str,
     chosen: str,
-    others: Sequence[Beside] = (),
+    others: Sequence[SessionBeside] = (),
     row: int | None = None,
 ) -> TimelineContent:
     """Return the content to draw.
@@ -153,7 +153,7 @@ def _run_with(session: Session, runs: Sequence[TimelineRun], chosen: str, row: i
 
 
 def _choices(
-    session: Session, method: str, others: Sequence[Beside], chosen: str
+    session: Session, method: str, others: Sequence[SessionBeside], chosen: str
 ) -> list[tuple[str, str]]:
     """Return the arrangements and runs to choose from; there may be hundreds of runs."""
     runs = timeline_runs(session, method)

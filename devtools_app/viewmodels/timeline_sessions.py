@@ -19,11 +19,11 @@ from inspector.profile.timeline_runs import median_run, timeline_runs
 Ints = NDArray[np.int64]
 
 
-class Beside(NamedTuple):
+class SessionBeside(NamedTuple):
     """A session whose run may stand beside another's.
 
     Attributes:
-        title: told apart from all others by it
+        title: no other has it
         session: with its trace
         method: its own that was shown last; empty before
     """
@@ -36,7 +36,7 @@ class Beside(NamedTuple):
         """Return the method to show beside one of another session; None without a run of any.
 
         That of the same name, else its own, since exports of one model name their methods in
-        several ways; without a program nothing tells which method ran, and its name is empty.
+        several ways; without a program nothing shows which method ran, and its name is empty.
         """
         known = [name for name in (method, self.method) if name in self.session.methods]
         names = (*known, first_method(self.session))
@@ -77,7 +77,9 @@ def with_counters(made: Timeline, session: Session, method: str) -> Timeline:
     return replace(made, data=replace(made.data, counters=found))
 
 
-def stacked_sessions(sessions: Sequence[Beside], method: str, current: int) -> SessionTimelines:
+def stacked_sessions(
+    sessions: Sequence[SessionBeside], method: str, current: int
+) -> SessionTimelines:
     """Return the median runs of sessions below one another.
 
     Args:
@@ -113,7 +115,10 @@ def stacked_sessions(sessions: Sequence[Beside], method: str, current: int) -> S
 
 
 def _reasons(
-    sessions: Sequence[Beside], method: str, methods: Mapping[int, str], kept: Mapping[int, object]
+    sessions: Sequence[SessionBeside],
+    method: str,
+    methods: Mapping[int, str],
+    kept: Mapping[int, object],
 ) -> list[str]:
     """Return why sessions are not drawn, or with another method."""
     titles = {place: one.title for place, one in enumerate(sessions)}

@@ -35,6 +35,7 @@ from devtools_app.widgets.block_plot import BlockLane, BlockPlot
 from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -66,6 +67,7 @@ _CLOSED = "Other variants of this program are closed: one that is chosen here op
 _FAILED = "No other variant of this program could be compiled so far; each line gives the reason."
 _ALL = "*"
 _BOTH = 800  # pixels from which the variants are listed beside the figures
+_TABLES = 280  # pixels of both tables together, with text of the usual size
 _NO_METHOD = "The programs have no method in common to measure"
 _MEASURE = "Measure the programs side by side until their times differ significantly or not at all"
 _LOSSES = "Which modules lose by quantization: the numeric gap beside the float program"
@@ -142,7 +144,7 @@ class ComparePane(PanelActions, Pane):
         lower.addWidget(self.bars)
         lower.setSizes([620, 320])
         lower.setStretchFactor(0, 1)
-        split = QSplitter(Qt.Orientation.Vertical)
+        split = self._split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(upper)
         split.addWidget(lower)
         split.setSizes([260, 240])
@@ -157,7 +159,7 @@ class ComparePane(PanelActions, Pane):
             label.setContentsMargins(14, 0, 14, 4)
             layout.addWidget(label)
         layout.addWidget(split, 1)
-        self.set_content(page)
+        self.set_content(FormScroll(page))  # large text leaves the tables no room below the verdict
         self.theme.follow(self._restyle)
         self._restyle()
 
@@ -397,7 +399,10 @@ class ComparePane(PanelActions, Pane):
         return self.details
 
     def _restyle(self) -> None:
-        self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
+        large = self.theme.sans(FontSize.LARGE).pixelSize()
+        # as rules: in a scroll area the style of the application drops a font that was set
+        self.headline.setStyleSheet(f"font-size: {large}px; font-weight: 600")
+        self._split.setMinimumHeight(round(_TABLES * self.theme.scale))
         self._show_tree(self.state)  # its dots have colours of the palette
 
 

@@ -50,7 +50,7 @@ _NOTHING = Need(
 )
 _NO_NAMES = Need(
     "Values without names",
-    "A debug buffer is open. Only the ETDump of its run tells which values it has, of which type"
+    "A debug buffer is open. Only the ETDump of its run shows which values it has, of which type"
     " and shape: open the .etdp file beside it.",
 )
 _IMAGE, _VALUES = "image", "values"

@@ -18,7 +18,7 @@ from devtools_app.viewmodels.timeline_content import (
     TimelineContent,
     timeline_content,
 )
-from devtools_app.viewmodels.timeline_sessions import Beside
+from devtools_app.viewmodels.timeline_sessions import SessionBeside
 from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
@@ -139,7 +139,7 @@ class TimelinePane(CanvasImage, Pane):
         chosen, method, row = self._chosen, state.method, self._wanted_row(state)
         self._methods[state.current] = method
         others = [
-            Beside(_title(one), one.session, self._methods.get(one.id, ""))
+            SessionBeside(_title(one), one.session, self._methods.get(one.id, ""))
             for one in state.sessions
         ]
         several = tuple(state.sessions) if len(others) > 1 else ()

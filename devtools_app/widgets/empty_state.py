@@ -153,6 +153,8 @@ class EmptyState(QWidget):
     def _restyle(self) -> None:
         self._title.setFont(self._theme.sans(FontSize.LARGE, strong=True))
         self._text.setFont(self._theme.sans())
+        for label in (self._title, self._text):
+            label.setMaximumWidth(round(_WIDTH * self._theme.scale))
         if self._command is not None:
             self._command.setFont(self._theme.mono(FontSize.SMALL))
             self._command.setMaximumWidth(self._command.sizeHint().width())
@@ -164,7 +166,6 @@ class EmptyState(QWidget):
 
 def _centred(label: QLabel) -> QHBoxLayout:
     """Return a row in which a wrapping label is wide, but not wider than is readable."""
-    label.setMaximumWidth(_WIDTH)
     line = QHBoxLayout()
     line.addStretch(1)
     line.addWidget(label, 1000)

@@ -91,7 +91,7 @@ def run_count(session: Session, method: str) -> int:
 
 
 def _recorded_calls(session: Session, method: str) -> dict[int, int]:
-    """Return instruction -> delegate by the record, where no program is open that tells it."""
+    """Return instruction -> delegate by the record, where no program is open that shows it."""
     if session.program is not None:
         return {}
     facts = (one for one in analyse_delegation(session) if one.method == method)

@@ -123,6 +123,23 @@ ESTIMATES = {
     "weights read": "bytes of weights read from a memory in one inference",
     "weights written": "bytes of weights written to a memory in one inference",
 }
+WORDS = {
+    "program": "what a runtime loads, a .pte file: methods, instructions, memory plan, constants",
+    "ETRecord": "what a compiler kept beside it: graphs with modules, lines and node names",
+    "ETDump": "the trace that a run wrote: times of its events, and where its values lie",
+    "debug buffer": "the logged values of a run, which its ETDump names",
+    "debug handle": "number of a node that instructions and events refer to through the ETRecord",
+    "partition": "nodes that a partitioner gives to one backend; the program calls it a delegate",
+    "arena": "a buffer of the memory plan, in which values that live at other times share bytes",
+    "latency": "time of one run of a method, without a trace where that was measured",
+    "drift": "what other tools call the numeric gap: values of a run beside the recorded program",
+    "accuracy": "metrics of outputs over a data set: Evaluate; errors of values: Numeric gap",
+    "quantize": "compute with small integers such as int8: chosen in Compile, Recipe and Sweep",
+    "calibration": "inputs that show the ranges to quantize; of a machine, measuring its limits",
+    "int8": "integers of 8 bits that stand for floats by a scale and a zero point",
+    "Android": "a machine that runs programs by adb, added in Run and named there as a device",
+    "profile": "times of a run: Timeline, Operators and Overview show them",
+}
 GROUPS = {
     "Times": TIMES,
     "Work": WORK,
@@ -149,7 +166,7 @@ def with_definition(term: str, shown: str) -> str:
 def glossary_page() -> str:
     """Return the text of docs/glossary.md."""
     parts = ["# Glossary", "What the figures mean. The window shows the same words on hover."]
-    for title, terms in GROUPS.items():
+    for title, terms in {**GROUPS, "Words": WORDS}.items():
         rows = [f"| {term} | {text} |" for term, text in terms.items()]
         parts.append("\n".join([f"## {title}", "", "| term | meaning |", "|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"

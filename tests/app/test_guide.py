@@ -132,3 +132,30 @@ def test_f1_opens_the_guide_at_the_view_in_front(make_window, qtbot) -> None:
     assert pane.shown.title != "Timeline"
     pane.back.click()
     assert pane.shown.title == "Timeline"
+
+
+FIRST_HITS = {
+    "partition": "guide: Partitions",
+    "delegate": "glossary: Delegation",
+    "latency": "glossary: Words",
+    "quantize": "glossary: Words",
+    "quantization": "guide: Numeric gap",  # of no heading: by how much of a section is about it
+    "arena": "glossary: Words",
+    "memory peak": "guide: Memory",
+    "debug handle": "glossary: Words",
+    "ETDump": "glossary: Words",
+    "drift": "glossary: Words",
+    "top-1": "glossary: Errors",
+    "compile": "guide: Compile",
+    "trace": "glossary: Times",
+    "phones": "guide: On a device",
+    "numeric gap": "guide: Numeric gap",
+    "bisect": "guide: Bisect",
+    "why not delegated": "walk-through: Why",
+}
+
+
+@pytest.mark.parametrize("text", FIRST_HITS)
+def test_a_word_of_the_field_finds_the_section_about_it_first(text: str) -> None:
+    section = search_guide(text)[0].section
+    assert f"{section.page}: {section.title}" == FIRST_HITS[text]

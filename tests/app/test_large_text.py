@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF, QGuiApplication
-from PySide6.QtWidgets import QAbstractItemView, QDialog, QScrollArea, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QLabel, QScrollArea, QTableView
 
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.appearance.look import BASE_SIZE
@@ -19,7 +19,10 @@ from devtools_app.sample_data import LOOP
 from devtools_app.shell.toolbar import RecompileButton
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select
+from devtools_app.state.transitions import add_session
 from devtools_app.views import VIEWS
+from devtools_app.views.compare import ComparePane
+from devtools_app.widgets.empty_state import EmptyState
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.form_scroll import FormScroll
@@ -252,3 +255,37 @@ def test_sizes_of_files_are_never_cut(qtbot, theme: Theme, size: int) -> None:
     room = table._grid.columnWidth(1) - _PLAIN_PAD
     texts = [table.rows.text(row, 1) for row in range(table.rows.length)]
     assert [metrics.elidedText(one, Qt.TextElideMode.ElideRight, room) for one in texts] == texts
+
+
+@pytest.mark.parametrize("view", ["calls", "gates", "compile"])
+def test_an_empty_page_keeps_its_text_at_twice_the_size(make_window, qtbot, view: str) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP)
+    window.commands.set_font_size(DOUBLE)
+    window.show_view(view)
+    still(window, qtbot)
+    shown = next(one for one in host_of(window, view).findChildren(EmptyState) if one.isVisible())
+    texts = [one.text() for one in shown.findChildren(QLabel) if one.isVisible() and one.text()]
+    assert len(texts) > 1  # the title and what would fill the page
+
+
+@pytest.mark.parametrize("size", [BASE_SIZE, DOUBLE])
+def test_both_tables_of_a_comparison_have_rows_below_its_verdict(
+    make_window, qtbot, size: int
+) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP)
+    copied = tuple(window.store.state.sessions[0].paths)
+    window.store.put(add_session(window.store.state, load_session(list(copied)), copied))
+    window.commands.set_font_size(size)
+    window.show_view("compare")
+    still(window, qtbot)
+    pane = host_of(window, "compare").findChild(ComparePane)
+    assert pane is not None
+    assert pane.headline.font().pixelSize() > pane.about.font().pixelSize()
+    for table in (pane.summary, pane.details):
+        grid = table.findChild(QTableView)
+        assert grid is not None
+        assert grid.viewport().height() >= 2 * grid.rowHeight(0)

@@ -10,7 +10,7 @@ from devtools_app.state.requests import GoTo
 from devtools_app.state.transitions import add_session, go_to
 from devtools_app.viewmodels.timeline_content import SESSIONS, timeline_content
 from devtools_app.viewmodels.timeline_counters import IN_USE
-from devtools_app.viewmodels.timeline_sessions import Beside
+from devtools_app.viewmodels.timeline_sessions import SessionBeside
 from devtools_app.views.timeline import TimelinePane
 from inspector.units import Quantity
 from tests.app.sessions import opened
@@ -80,7 +80,10 @@ def test_all_sessions_start_together_and_a_click_goes_to_the_other(
 
 
 def test_counters_of_several_sessions_have_one_scale() -> None:
-    named = [Beside("A", opened(PROGRAM)), Beside("B", opened("corpus/v1.5.1/convnet_xnnpack"))]
+    named = [
+        SessionBeside("A", opened(PROGRAM)),
+        SessionBeside("B", opened("corpus/v1.5.1/convnet_xnnpack")),
+    ]
     content = timeline_content(named[0].session, "forward", SESSIONS, named)
     assert content.timeline is not None
     in_use = [one for one in content.timeline.data.counters if one.label == IN_USE]
@@ -105,7 +108,7 @@ def test_sessions_with_another_unit_are_left_out_and_named() -> None:
     session = traced([delegated_run(2)])
     cycles = traced([delegated_run(2)], unit="cycles", name="c")
     content = timeline_content(
-        session, "", SESSIONS, [Beside("A  made", session), Beside("B  c", cycles)]
+        session, "", SESSIONS, [SessionBeside("A  made", session), SessionBeside("B  c", cycles)]
     )
     assert content.timeline is not None
     assert content.timeline.data.quantity is Quantity.TIME
@@ -115,9 +118,9 @@ def test_sessions_with_another_unit_are_left_out_and_named() -> None:
 def test_sessions_without_a_run_are_named_with_that_reason() -> None:
     one, idle = traced([delegated_run(2)]), traced([])
     sessions = [
-        Beside("A  made", one),
-        Beside("B  idle", idle),
-        Beside("C  also", traced([delegated_run(3)])),
+        SessionBeside("A  made", one),
+        SessionBeside("B  idle", idle),
+        SessionBeside("C  also", traced([delegated_run(3)])),
     ]
     content = timeline_content(one, "", SESSIONS, sessions)
     assert content.timeline is not None
@@ -147,7 +150,7 @@ SHOWN = {
 def test_a_session_without_the_method_stands_beside_with_its_own(case: str) -> None:
     (mine, method), (other, last), expected = SHOWN[case]
     session = opened(mine)
-    named = [Beside("A", session), Beside("B", opened(other), last)]
+    named = [SessionBeside("A", session), SessionBeside("B", opened(other), last)]
     content = timeline_content(session, method, SESSIONS, named)
     assert content.methods == {0: method, 1: expected}
     assert content.timeline is not None
@@ -161,7 +164,11 @@ def test_a_session_without_the_method_stands_beside_with_its_own(case: str) -> N
 
 def test_a_method_without_a_run_has_nothing_to_stand_beside() -> None:
     session, other = opened("extra/bundled_two_suites"), opened(PROGRAM)
-    named = [Beside("A", session), Beside("B", other), Beside("C", opened(METHODS))]
+    named = [
+        SessionBeside("A", session),
+        SessionBeside("B", other),
+        SessionBeside("C", opened(METHODS)),
+    ]
     content = timeline_content(session, "score", SESSIONS, named)
     assert SESSIONS not in [key for _, key in content.choices]
     assert content.chosen != SESSIONS
@@ -169,7 +176,7 @@ def test_a_method_without_a_run_has_nothing_to_stand_beside() -> None:
 
 def test_the_method_of_a_trace_alone_has_no_name() -> None:
     session, alone = opened(PROGRAM), traced([delegated_run(2)])
-    named = [Beside("A", session), Beside("B", alone)]
+    named = [SessionBeside("A", session), SessionBeside("B", alone)]
     content = timeline_content(session, "forward", SESSIONS, named)
     assert content.methods == {0: "forward", 1: ""}
     assert content.timeline is not None
@@ -208,7 +215,7 @@ def test_the_range_is_of_the_run_that_is_drawn_among_hundreds_too() -> None:
     runs = [delegated_run(1, begin=2000 * at) for at in range(1, 203)]
     slow = [delegated_run(2, begin=900_000 + 2000 * at) for at in range(250)]
     session = traced([*runs, *slow])
-    named = [Beside("A", session), Beside("B", traced([delegated_run(1)]))]
+    named = [SessionBeside("A", session), SessionBeside("B", traced([delegated_run(1)]))]
     content = timeline_content(session, "", SESSIONS, named)
     assert content.timeline is not None
     title = content.timeline.data.lanes[0].group
