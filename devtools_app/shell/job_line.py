@@ -7,9 +7,12 @@ from pathlib import PurePath
 
 from PySide6.QtCore import QObject
 
+from devtools_app.jobs.history import JobHistory
 from devtools_app.jobs.recompile import Phase
 from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.sessions.opening import Opener
+from devtools_app.shell.fold_bar import FoldBar
 from devtools_app.widgets.busy import Busy
 
 
@@ -67,3 +70,23 @@ def follow_recompiling(recompiling: Recompiling, busy: Busy, started: Callable[[
 
     recompiling.changed.connect(follow)
     busy.cancelled.connect(recompiling.cancel)
+
+
+def follow_opening(opener: Opener, busy: Busy, line: JobLine) -> None:
+    """Show the progress of files that are opened; Cancel ends it."""
+    opener.started.connect(busy.start)
+    opener.started.connect(line.opening)
+    opener.progressed.connect(busy.progress)
+    opener.ended.connect(busy.stop)
+    opener.ended.connect(lambda: line.opening(""))
+    busy.cancelled.connect(opener.cancel)
+
+
+def count_running(history: JobHistory, bar: FoldBar) -> None:
+    """Show the number of running jobs beside the title of their panel."""
+
+    def count() -> None:
+        running = history.running
+        bar.show_fact("jobs", f"· {running} running" if running else "")
+
+    history.changed.connect(count)

@@ -48,9 +48,10 @@ class FollowingPanel(QObject):
         else:
             self._dock.hide()
 
-    def open(self) -> None:
-        """Show the panel because the user asked for it; without a selection it stays."""
-        self.showing = Showing.FOLLOWS if self._selected else Showing.ALWAYS
+    def open_if_named(self, name: str) -> None:
+        """Show the panel because the user asked for one of this name; it stays while empty."""
+        if name == self.name:
+            self.showing = Showing.FOLLOWS if self._selected else Showing.ALWAYS
 
     def restore(self, showing: Showing) -> None:
         """Restore the choices of the user."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtCore import QByteArray, QPoint, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -30,13 +30,14 @@ from devtools_app.shell.enabled_actions import check_groups, enable_actions, off
 from devtools_app.shell.file_drop import Dropping
 from devtools_app.shell.focus_areas import FocusAreas
 from devtools_app.shell.fold_bar import FoldBar
-from devtools_app.shell.job_line import JobLine, follow_recompiling
+from devtools_app.shell.job_line import JobLine, count_running, follow_opening, follow_recompiling
 from devtools_app.shell.layouts import GroupLayouts
 from devtools_app.shell.menus import Menus
 from devtools_app.shell.middle_pages import MiddlePages
 from devtools_app.shell.node_panel import FollowingPanel
 from devtools_app.shell.notices import Notices
 from devtools_app.shell.panel_buttons import PanelButtons
+from devtools_app.shell.remembered import remembered, restore
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
@@ -49,7 +50,7 @@ from devtools_app.state.state import State
 from devtools_app.state.store import Store
 from devtools_app.state.transitions import with_group_of_view
 from devtools_app.views import VIEWS
-from devtools_app.views.spec import Area, ViewContext, ViewSpec, tabs_of
+from devtools_app.views.spec import Area, ViewContext, ViewSpec, never_filled, tabs_of
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.log_panel import LogStore
 from devtools_app.widgets.message_strip import MessageStrip
@@ -191,7 +192,8 @@ class MainWindow(QMainWindow):
             name: dock for name, dock in by_name.items() if dock.host.spec.area is not Area.BOTTOM
         }
         self.panel_buttons = PanelButtons(self.theme, at_sides)
-        self.panel_buttons.opened.connect(self._panel_opened)
+        if self.following is not None:
+            self.panel_buttons.opened.connect(self.following.open_if_named)
         self.centre.set_corner(self.panel_buttons)
         fixed = (self.bound["save_layout"], self.bound["reset_layout"])
         self.arrangements = Arrangements(self, self.controller, self.panels, fixed)
@@ -209,43 +211,32 @@ class MainWindow(QMainWindow):
         self.store.changed.connect(self._show_state)
         self.controller.noticed.connect(self.notice)
         self.controller.settings_changed.connect(self._take_settings)
-        self.controller.layouts_requested.connect(self._restore_panels)
-        self.centre.chosen.connect(self._view_chosen)
-        self.centre.split_chosen.connect(self._split_chosen)
+        self.controller.layouts_requested.connect(
+            lambda layouts: self.panels.restore(layouts, self.store.state.group)
+        )
+        update = self.store.update
+        self.centre.chosen.connect(lambda name: update(view=name))
+        self.centre.split_chosen.connect(lambda name: update(split_view=name))
         self.top_bar.group_chosen.connect(self.commands.show_group)
         self.top_bar.session_chosen.connect(self.controller.show)
-        self.top_bar.method_chosen.connect(self._method_chosen)
-        self.top_bar.overlay_chosen.connect(self._overlay_chosen)
+        self.top_bar.method_chosen.connect(lambda name: update(method=name))
+        self.top_bar.overlay_chosen.connect(lambda name: update(overlay=name))
         self.top_bar.find_pressed.connect(self.commands.palettes.go_to)
         self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
         self.top_bar.edits_pressed.connect(lambda: self.show_view(_RECIPE))
 
     def _wire_opening(self) -> None:
-        opener, busy = self.controller.opener, self.status.busy
-        opener.started.connect(busy.start)
-        opener.started.connect(self._job_line.opening)
-        opener.progressed.connect(busy.progress)
-        opener.ended.connect(busy.stop)
-        opener.ended.connect(lambda: self._job_line.opening(""))
-        busy.cancelled.connect(opener.cancel)
+        follow_opening(self.controller.opener, self.status.busy, self._job_line)
         status = self.status  # its sentence may say to press Ctrl+R, which now was pressed
         follow_recompiling(self.jobs.recompiling, status.recompile, status.clear_message)
-        self.jobs.history.changed.connect(self._show_running)
+        count_running(self.jobs.history, self.fold_bar)
 
     def _restore(self) -> None:
         settings = self.controller.settings
-        if settings.geometry:
-            self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
         names = [spec.name for spec in self.centre_specs]
-        first = self.controller.first_view = names[0] if names else ""
-        self.store.update(
-            view=settings.view if settings.view in names else first,
-            group=settings.group,
-            fronts=settings.fronts,
-            graph_filters=settings.graph_filters,
-            gates=settings.gates,
-        )
-        self._restore_panels(settings.layouts)
+        self.controller.first_view = names[0] if names else ""
+        restore(self, self.store, settings, names)
+        self.panels.restore(settings.layouts, self.store.state.group)
         self._take_settings(settings)
         self._show_state(self.store.state, self.store.state)
 
@@ -407,34 +398,18 @@ class MainWindow(QMainWindow):
         if dock is not None:
             dock.set_count(count)
 
-    def _show_running(self) -> None:
-        running = self.jobs.history.running
-        self.fold_bar.show_fact("jobs", f"· {running} running" if running else "")
-
-    def _panel_opened(self, name: str) -> None:
-        if self.following is not None and self.following.name == name:
-            self.following.open()
-
     def _show_tabs(self, state: State) -> None:
-        session = state.session
-        why_not = (
-            {}
-            if session is None
-            else {
-                spec.name: reason for spec in self.centre_specs if (reason := spec.never(session))
-            }
-        )
+        why_not = never_filled(self.centre_specs, state.session)
         names = tuple(one for one in self.tabs.get(state.group, ()) if one not in why_not)
         self.centre.show_views(state.view, state.split_view, names)
         self.strip.place()
         self.menus.show_tabs(names, why_not)
 
-    def _restore_panels(self, layouts: PanelLayouts) -> None:
-        self.panels.restore(layouts, self.store.state.group)
-
     def _show_page(self) -> None:
-        state = self.store.state
+        state, was_start = self.store.state, self._pages.at_start
         self._pages.show_state(state, has_views=bool(self.centre_specs))
+        if was_start and not self._pages.at_start and self.centre.current is not None:
+            self.centre.current.give_focus()  # what had it is gone
         if state.sessions:
             self.fold_bar.show()
             if self.docks.unstow():
@@ -453,18 +428,6 @@ class MainWindow(QMainWindow):
         self.menus.show_recents(settings.recents, self.controller.open)
         self._sync_actions()
 
-    def _view_chosen(self, name: str) -> None:
-        self.store.update(view=name)
-
-    def _split_chosen(self, name: str) -> None:
-        self.store.update(split_view=name)
-
-    def _method_chosen(self, name: str) -> None:
-        self.store.update(method=name)
-
-    def _overlay_chosen(self, name: str) -> None:
-        self.store.update(overlay=name)
-
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -474,20 +437,8 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        geometry = bytes(self.saveGeometry().toBase64().data()).decode("ascii")
-        state = self.store.state
-        remembered = replace(
-            self.controller.settings,
-            geometry=geometry,
-            layouts=self.layouts(),
-            view=state.view,
-            group=state.group,
-            fronts=dict(state.fronts),
-            gates=state.gates,
-            overlay=state.overlay,
-            graph_filters=state.graph_filters,
-        )
-        self.controller.put_settings(remembered)
+        settings = replace(self.controller.settings, layouts=self.layouts())
+        self.controller.put_settings(remembered(self, self.store.state, settings))
         self.context.imports.stop()
         for host in self.hosts:
             host.shut_down()

@@ -29,6 +29,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.job_page import set_job_page, show_job_page
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -229,8 +230,11 @@ class BisectView(QWidget):
         return found if one is not None and one.program == found.about else None
 
     def _refresh(self) -> None:
+        with kept_focus(self._cancel, self._go, self._anew):
+            self._show_job()
+
+    def _show_job(self) -> None:
         found, job = self._shown(), self._job()
-        pressed = any(one.hasFocus() for one in (self._go, self._anew, self._cancel))
         show_job_page(self._pages, 0 if found is None and job is None else 1)
         busy = self.bisecting.running
         wrong = "" if busy else self._wrong(job)
@@ -249,9 +253,6 @@ class BisectView(QWidget):
         self._go.setToolTip(f"Find the smallest set of nodes to keep off the delegate, {tip}")
         self._go.setAccessibleName(self._go.toolTip())
         self._anew.setVisible(again)
-        shown = (one for one in (self._cancel, self._go, self._anew) if one.isVisible())
-        if pressed and (first := next(shown, None)) is not None:
-            first.setFocus(Qt.FocusReason.OtherFocusReason)  # the keyboard stays where it was
         self._title.setText(_title(found))
         self._title.setToolTip(found.target if found is not None else "")
         self._error.show_outcome(None if found is None else found.outcome)

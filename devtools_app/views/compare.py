@@ -36,6 +36,7 @@ from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.form_scroll import FormScroll
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -365,8 +366,9 @@ class ComparePane(PanelActions, Pane):
         self._show_headline()
         found = self.measurer.follower.current
         busy = self.measurer.follower.running and found is not None
-        self._cancel.setVisible(busy)
-        self._measure.setVisible(not busy)
+        with kept_focus(self._cancel, self._measure):
+            self._cancel.setVisible(busy)
+            self._measure.setVisible(not busy)
         self.note.setText("")
         if busy and found is not None:
             at = found.counted

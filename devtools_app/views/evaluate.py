@@ -30,6 +30,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.error_histogram import ErrorCounts, ErrorHistogram, error_counts
 from devtools_app.widgets.files import Done, unreported
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -167,8 +168,9 @@ class EvaluatePane(PanelActions, Pane):
     def _refresh(self) -> None:
         found = self.runner.current
         running = found is not None and found.running
-        self._cancel.setVisible(running)
-        self._start.setVisible(not running)
+        with kept_focus(self._cancel, self._start):
+            self._cancel.setVisible(running)
+            self._start.setVisible(not running)
         samples = self._content is not None and self.panel is self.worst
         self._open.setVisible(samples and not running)
         self._open.setEnabled(self._chosen() is not None)

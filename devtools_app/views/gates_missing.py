@@ -13,6 +13,7 @@ from devtools_app.state.state import State
 from devtools_app.viewmodels.data_request import data_request
 from devtools_app.viewmodels.gate_plan import GatePlan, gate_plan
 from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from inspector.experiments.gates.several import JudgedGate
@@ -90,10 +91,8 @@ class GatesMissing(QWidget):
             if request is None:
                 self._show_problem(problem)
                 return
-        here = self.button.hasFocus()
-        self.evidence.start(self._plan.steps, request)
-        if here and self.cancel_button.isVisible():  # the keyboard stays where it was
-            self.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        with kept_focus(self.cancel_button, self.button):
+            self.evidence.start(self._plan.steps, request)
 
     def shut_down(self) -> None:
         """Stop computing inputs."""

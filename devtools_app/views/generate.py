@@ -29,6 +29,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.job_page import set_job_page, show_job_page
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.splitter import splitter
@@ -178,14 +179,12 @@ class GenerateView(QWidget):
         found, what = self._shown(), self._what
         show_job_page(self._pages, 0 if found is None and what is None else 1)
         busy = self.runner.running
-        focused = self._go.hasFocus() or self._stop.hasFocus()
-        self._go.setVisible(not busy)
-        self._go.setEnabled(what is not None)
-        self._stop.setVisible(busy)
-        self._stop.setEnabled(found is not None and not found.cancelling)
+        with kept_focus(self._stop, self._go):
+            self._go.setVisible(not busy)
+            self._go.setEnabled(what is not None)
+            self._stop.setVisible(busy)
+            self._stop.setEnabled(found is not None and not found.cancelling)
         self._stop.setText("Cancel" if found is not None and _state(found).ending else "Stop")
-        if focused:  # the keyboard stays where it was
-            (self._stop if busy else self._go).setFocus(Qt.FocusReason.OtherFocusReason)
         self._title.setText(_title(found, what))
         self._error.show_outcome(None if found is None else found.outcome)
         self._show_text("" if found is None else _text_of(found))

@@ -16,6 +16,7 @@ from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.roofline_plot import RooflinePlot
 from devtools_app.widgets.table_view import TableView
@@ -101,10 +102,8 @@ class RooflinePane(PanelActions, Pane):
 
     def calibrate(self) -> None:
         """Measure this machine in a worker."""
-        focused = self._calibrate.hasFocus()
-        self.runner.start(usual_job(), replace_running=True)
-        if focused and self._cancel.isVisible():
-            self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
+        with kept_focus(self._cancel, self._calibrate):
+            self.runner.start(usual_job(), replace_running=True)
 
     def _measured(self) -> None:
         self.forget()

@@ -27,6 +27,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.job_page import set_job_page, show_job_page
+from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
@@ -223,6 +224,10 @@ class RunView(QWidget):
         return found if what.program in (_program(found), found.target) else None
 
     def _refresh(self) -> None:
+        with kept_focus(self._cancel, self._go, self._bundle, self._verify, self._stop):
+            self._show_job()
+
+    def _show_job(self) -> None:
         found, what = self._shown(), self._what
         show_job_page(self._pages, 0 if found is None and what is None else 1)
         busy = self._running.running

@@ -188,6 +188,13 @@ def tabs_of(views: Iterable[ViewSpec]) -> dict[TabGroup, tuple[ViewSpec, ...]]:
     return {group: found[group] for group in TabGroup if group in found}
 
 
+def never_filled(views: Iterable[ViewSpec], session: Session | None) -> dict[str, str]:
+    """Return the views that nothing can fill for a session, with the reason."""
+    if session is None:
+        return {}
+    return {view.name: reason for view in views if (reason := view.never(session))}
+
+
 def entry(  # noqa: PLR0913 - one line of the table of views
     name: str,
     title: str,
