@@ -11,6 +11,7 @@ from typing_extensions import override
 from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
+from devtools_app.jobs.measuring import measured_jobs
 from devtools_app.state.requests import ChooseFiles, ShowView
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import compared_sessions
@@ -69,7 +70,9 @@ class OverviewPane(Pane):
         related = len({one.program for one in variants if one is not None}) == 1
         if len(shown) != 2 or None in variants or not related:
             return ""
-        if self.context.jobs.measurements.known(shown) is not None:
+        jobs = self.context.jobs
+        able = len(measured_jobs(shown, jobs.run_form)) == len(shown)
+        if not able or jobs.measurements.known(shown) is not None:
             return ""
         other = next(one for one in shown if one.id != state.current)
         return f"{other.id} {other.session.name}"

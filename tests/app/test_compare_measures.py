@@ -14,6 +14,7 @@ from devtools_app.state.trusted_code import untrusted_source
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.views import compare
 from devtools_app.views.compare import ComparePane
+from devtools_app.views.overview import OverviewPane
 from inspector.compare.statistics import judge
 from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob, RunJob
@@ -86,6 +87,21 @@ def test_programs_run_the_method_they_share_or_are_not_measured(pane, started) -
     choose(pane, "E")
     assert [one.method for one in started[-1].programs] == ["forward", "forward"]
     assert pane._measure.isEnabled()
+
+
+@pytest.mark.parametrize("files", [("model.pte", "model.etrecord"), ("model.etrecord",)])
+def test_only_a_session_with_a_program_is_offered_to_be_measured(make_window, files) -> None:
+    window = make_window()
+    folder = CORPUS / NAMES[0]
+    for names in (("model.pte", "model.etrecord"), files):
+        paths = [str(folder / name) for name in names]
+        window.store.put(add_session(window.store.state, load_session(paths), tuple(paths)))
+    window.show_view("overview")
+    host = window.centre.current
+    assert host is not None
+    assert isinstance(host.view, OverviewPane)
+    offered = host.view._unmeasured(window.store.state)
+    assert bool(offered) == ("model.pte" in files)
 
 
 def test_what_was_measured_is_that_of_these_sessions_only(pane, started) -> None:
