@@ -14,7 +14,7 @@ from devtools_app.state.store import Store
 
 
 def restore(window: QMainWindow, store: Store, settings: Settings, views: Sequence[str]) -> None:
-    """Put a window and its state back to what the settings say; the first view for one gone."""
+    """Put a window and its state back to the settings, with the first view for one that is gone."""
     if settings.geometry:
         window.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
     store.update(
