@@ -127,6 +127,12 @@ def known_sizes(meta: GraphValue | None) -> tuple[int, ...] | None:
     return known if len(known) == len(meta.tensor.sizes) else None
 
 
+def number_argument(node: GraphNode, name: str) -> float | None:
+    """Return an argument that is a number, None where it is none or a tensor has it."""
+    found = [arg.literal for arg in node.args if arg.name == name]
+    return float(found[0]) if found and isinstance(found[0], (int, float)) else None
+
+
 def one_spelling(operator: str) -> str:
     """Return an operator without overload; operators that do the same have one name."""
     base = base_operator(operator)

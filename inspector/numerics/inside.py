@@ -25,6 +25,7 @@ from inspector.numerics.payload_flow import (
     payload_event,
 )
 from inspector.numerics.payload_walk import walked
+from inspector.numerics.rescaled import rescaled
 from inspector.numerics.same_steps import filled_contents
 from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.numerics.traced import DELEGATE, instruction_outputs
@@ -45,6 +46,10 @@ HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded
 IN_INTEGERS = "the backend computes in integers here: real values between them are not in the trace"
 OF_CONSTANTS = "it is computed of constants alone, which the backend keeps in its own form"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
+MOVED = (
+    "its backend computes another value under this name: a factor or a shift was moved past it, and"
+    " what reads it has the recorded value"
+)
 _GETITEM = "_operator::getitem"
 _HALVES = ("float16", "bfloat16")
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
@@ -134,16 +139,21 @@ def inside_outputs(
         for event in flowing.values():  # they show what is part of a step
             own = dict.fromkeys(event.nodes, event) | own
         by_name = {node.node.name: node for node in nodes}
+        other_steps = rescaled(join.graph, own, nodes, events)
         why = dict.fromkeys(by_name, NOT_KNOWN) if own else {}
         why |= {name: _why_shared(join.graph, by_name[name], events) for name in shared}
         why |= _absorbed(nodes, origins.get(step, {}))
-        found += [
+        inner = [
             replace(
                 _inside(step, place, node, own, outputs, why.get(node.node.name, "")),
                 graph_node=join.graph.prefixes.get(node.scope, "") + node.node.name,
             )
             for place, node in enumerate(nodes)
             if node.operator != _GETITEM
+        ]
+        found += [
+            replace(one, target=None, passes=(), reason=MOVED) if one.node in other_steps else one
+            for one in inner
         ]
     return tuple(found)
 

@@ -18,7 +18,14 @@ from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
 from inspector.numerics.element_moves import Cut, integers, integers_of, permuted_dims
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph, known_sizes
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Value,
+    flat_graph,
+    known_sizes,
+    number_argument,
+)
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
 from inspector.numerics.same_steps import constants_of, settings_of
@@ -127,7 +134,15 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         cut=_cut(node),
         constants=constants_of(node),
         settings=settings_of(node),
+        scale=_scale(node),
     )
+
+
+def _scale(node: InsideNode) -> float | None:
+    """Return the scale of a rounding, which a payload names so."""
+    given = number_argument(node.node, "scale")
+    held = next((one.value.literal for one in node.values if one.role == "scale"), given)
+    return float(held) if isinstance(held, (int, float)) else None
 
 
 def _cut(node: InsideNode) -> tuple[Cut, ...]:

@@ -34,6 +34,7 @@ class DelegateEvent:
         cut: what a slice takes of its operand, empty for other kinds or if that is unknown
         constants: name and content of the small constants it reads
         settings: all that it computes with beside tensors, empty if that is unknown
+        scale: of a rounding, None for other kinds, several scales or an unknown one
     """
 
     name: str
@@ -49,6 +50,7 @@ class DelegateEvent:
     cut: tuple[Cut, ...] = ()
     constants: tuple[tuple[str, str], ...] = ()
     settings: str = ""
+    scale: float | None = None
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]

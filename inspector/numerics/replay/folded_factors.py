@@ -7,7 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, cast
 
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value, is_transparent
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Scope,
+    Value,
+    is_transparent,
+    number_argument,
+)
 from inspector.numerics.inside import InsideOutput
 from inspector.numerics.replay.comparing import RunLog
 from inspector.numerics.replay.inputs import logged_tensor
@@ -319,12 +326,7 @@ def _keeps_factors(node: FlatNode) -> bool:
 
 def _steps(node: FlatNode) -> tuple[float | None, float | None]:
     """Return step and zero point of a rounding, None where a tensor has them."""
-    return _number(node, "scale"), _number(node, "zero_point")
-
-
-def _number(node: FlatNode, name: str) -> float | None:
-    found = [arg.literal for arg in node.node.args if arg.name == name]
-    return float(found[0]) if found and isinstance(found[0], (int, float)) else None
+    return number_argument(node.node, "scale"), number_argument(node.node, "zero_point")
 
 
 def _numel(sizes: Sequence[int]) -> int:

@@ -15,14 +15,10 @@ from dataclasses import replace
 
 from inspector.numerics.flat_graph import FlatGraph, Value
 from inspector.numerics.grades import ORDER
-from inspector.numerics.inside import InsideOutput
+from inspector.numerics.inside import MOVED, InsideOutput
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, INSTRUCTION, Row
 
-MOVED = (
-    "its backend computes another value under this name: a factor or a shift was moved past it, and"
-    " what reads it has the recorded value"
-)
 UNREAD = (
     "not distinguishable: what reads it has the recorded value, which it would not have from this"
     " one; the trace may have another step of its node"
