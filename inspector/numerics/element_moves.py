@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -125,13 +125,18 @@ def strides_in(places: NDArray[np.int64], asked: NDArray[np.int64]) -> tuple[int
     return tuple(strides) if np.array_equal(found, wanted) else None
 
 
-def permuted_dims(node: GraphNode) -> tuple[int, ...]:
-    """Return the order of dimensions that a node of a payload makes, empty where it is unknown."""
+def permuted_dims(node: GraphNode, given: Mapping[str, object]) -> tuple[int, ...]:
+    """Return the order of dimensions that a node of a payload makes, empty where it is unknown.
+
+    Args:
+        node: of the payload
+        given: its arguments that are constants of the payload, by their role
+    """
     kind = operation(node.target)
     if kind not in PERMUTING:
         return ()
     literals = [argument.literal for argument in node.args if not argument.values]
-    literals += [node.attributes.get(name) for name in _ORDERS]
+    literals += [side.get(name) for side in (node.attributes, given) for name in _ORDERS]
     for found in literals:
         order = integers_of(found)
         if order and sorted(dim % len(order) for dim in order) == list(range(len(order))):

@@ -21,6 +21,7 @@ from inspector.numerics.payload_flow import (
     border_values,
     by_flow,
     has_shape_of,
+    has_sizes_of,
     is_as_large,
     payload_event,
 )
@@ -124,7 +125,7 @@ def inside_outputs(
             for one in nodes
             if (event := own.get(one.node.name)) is not None
             and event.nodes[-1] == one.node.name
-            and (event.grade == ORDER or not has_shape_of(join.graph, event, one))
+            and (event.grade == ORDER or not has_sizes_of(join.graph, event, one))
         }
         flowing = walked(graph, nodes, matched, left, events, known)
         flowing = in_types(join.graph, nodes, flowing)

@@ -6,7 +6,7 @@ Payloads are ordered by their compiler: of two chains that do not touch, the sec
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,6 +37,8 @@ from schema.program import instructions
 from schema.program import model as m
 
 _INTEGERS = ((-128, 127), (-127, 127), (0, 255), (-32768, 32767), (-32767, 32767))
+# Of operands that a payload has by name: in any order, and what moves elements reads one first.
+_PLACES = {"cond": 0, "input": 0, "x": 0, "a": 2, "indices": 2, "y": 2, "b": 3}
 _MOST_EVENTS = 400  # of a payload; each choice looks at all that are left
 
 
@@ -118,7 +120,8 @@ def outputs_by_flow(
 def payload_event(node: InsideNode) -> DelegateEvent:
     """Return a payload node as an event without tensors."""
     writes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
-    reads = tuple(one.value.name for one in node.values if one.value.name not in writes)
+    given = sorted(node.values, key=lambda one: _PLACES.get(one.role, 1))
+    reads = tuple(one.value.name for one in given if one.value.name not in writes)
     kind = "" if _is_saturation(node.node) else node.node.target
     return DelegateEvent(
         node.node.name,
@@ -129,7 +132,7 @@ def payload_event(node: InsideNode) -> DelegateEvent:
         reads,
         writes,
         fused=bool(node.activation),
-        dims=permuted_dims(node.node),
+        dims=permuted_dims(node.node, {one.role: one.value.literal for one in node.values}),
         given=integers(node.node),
         cut=_cut(node),
         constants=constants_of(node),
@@ -271,11 +274,29 @@ def has_shape_of(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool
 
     But for those of one. If one of them is unknown, they are considered the same.
     """
+    return _alike(graph, event, node, sorted)
+
+
+def has_sizes_of(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
+    """Return whether the tensors of an event have the sizes of a node's result, but for ones.
+
+    If one of them is unknown, they are considered the same.
+    """
+    return _alike(graph, event, node, list)
+
+
+def _alike(
+    graph: FlatGraph,
+    event: DelegateEvent,
+    node: FlatNode,
+    ordered: Callable[[Iterable[int]], list[int]],
+) -> bool:
     sizes = _sizes(graph, node)
     if sizes is None or not event.passes or not event.passes[0]:
         return True
-    found = event.passes[0][0].sizes
-    return sorted(size for size in found if size != 1) == sorted(s for s in sizes if s != 1)
+    sides = event.passes[0][0].sizes, sizes
+    found, asked = (ordered(size for size in side if size != 1) for side in sides)
+    return found == asked
 
 
 def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:

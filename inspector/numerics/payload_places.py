@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from inspector.numerics.element_moves import (
 from inspector.numerics.flat_graph import FlatNode, Value
 from inspector.numerics.grades import FLOW
 from inspector.numerics.moved import recorded_dims
-from inspector.numerics.payload_values import PayloadValues, is_moving, logged_sizes
+from inspector.numerics.payload_values import CAST, PayloadValues, is_moving, logged_sizes
 from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import is_dense
 from schema.dtypes.scalar_type import numel
@@ -50,6 +51,7 @@ _OF_IMAGES = frozenset(
 )
 _OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
 _LINEAR = operation("linear")
+_CUTTING = frozenset(("split", "split_with_sizes"))  # in one dimension, the others stay as they are
 _IMAGE_DIMS = (3, 4, 5)
 _MOST_PLACES = 1 << 25  # kept together, 256 MiB; most values have one of a few layouts
 
@@ -63,6 +65,7 @@ class ElementPlaces:
         self._layouts: dict[bytes, Places] = {}
         self._hashed: dict[int, bytes] = {}  # by the id of an array among the layouts
         self._straight: dict[int, Places] = {}
+        self._alike: dict[str, str] = {}  # result -> the first one of its step, equally large
         self._last: dict[tuple[int, ...], Places] = {}
         self._left = _MOST_PLACES
         self._in_images = any(one.kind in _OF_IMAGES for one in values.events)
@@ -77,6 +80,13 @@ class ElementPlaces:
             name = event.writes[0]
             if name not in self._found and (places := self._places(event)) is not None:
                 self._note(name, places)
+                for other in event.writes[1:]:  # results that are alike have one layout
+                    if self._sizes_of(other) == self._sizes_of(name) is not None:
+                        self._note(other, places)
+                        self._alike[other] = name
+
+    def _sizes_of(self, name: str) -> tuple[int, ...] | None:
+        return self._values.sizes(self._values.of(name))
 
     def _note(self, name: str, places: Places) -> None:
         """Keep the places of a value; equal ones are held once."""
@@ -154,6 +164,9 @@ class ElementPlaces:
         if is_moving(event):
             return self._moved(event, logged)
         root = self._values.of(event.writes[0])
+        data = self._values.data(event)
+        if event.kind == CAST and [self._values.of(name) for name in data] == [root]:
+            return self._found.get(data[0])
         sizes = self._values.sizes(root)
         if root is None or sizes is None or numel(sizes) != numel(logged):
             return None
@@ -166,7 +179,9 @@ class ElementPlaces:
             return self._inside(self.cut(event), self.recorded_cut(node))
         if event.kind in _OF_IMAGES and operation(node.operator) != _LINEAR:
             return self._channels_last(sizes) if _is_last(logged, sizes) else None
-        return self._computed(event, node, logged)
+        cuts = operation(node.operator) in _CUTTING
+        found = self._split(event, node, logged) if cuts else None
+        return self._computed(event, node, logged) if found is None else found
 
     def _moved(self, event: DelegateEvent, logged: tuple[int, ...]) -> Places | None:
         source = event.reads[0] if event.reads else ""
@@ -207,7 +222,22 @@ class ElementPlaces:
             return straight
         if last and all(last) and _is_last(logged, sizes):
             return self._channels_last(sizes)
-        return straight if self._is_straight(event, logged, sizes) else None
+        return straight if self._is_straight(event, logged, sizes) else _by_sizes(sizes, logged)
+
+    def _split(
+        self, event: DelegateEvent, node: FlatNode, logged: tuple[int, ...]
+    ) -> Places | None:
+        """Return the places of a part of a value that has its dimensions in another order."""
+        sizes = self._values.sizes(node.writes[0]) or ()
+        operands = self._operands(self._values.data(event), node)
+        orders = {
+            dims
+            for name, read, places in operands
+            if places is not None
+            for dims in _orders(places, read, self._logged(name) or ())
+            if _is_in_order(logged, sizes, dims)
+        }
+        return permuted(sizes, orders.pop()) if len(orders) == 1 else None
 
     def _operands(
         self, data: Sequence[str], node: FlatNode
@@ -262,7 +292,7 @@ class ElementPlaces:
         return not np.array_equal(self._channels_last(sizes), self._in_order(numel(sizes)))
 
     def _logged(self, name: str) -> tuple[int, ...] | None:
-        writer = self._values.writers.get(name)
+        writer = self._values.writers.get(self._alike.get(name, name))
         if writer is not None:
             return logged_sizes(writer)
         return self._values.sizes(self._values.border.get(name))
@@ -282,6 +312,28 @@ class ElementPlaces:
                 break
             node = maker[0]
         return moves[::-1]
+
+
+def _by_sizes(sizes: tuple[int, ...], logged: tuple[int, ...]) -> Places | None:
+    """Return the places of a value whose dimensions its sizes tell apart: no two are equal."""
+    if len({*sizes}) < len(sizes) or sorted(logged) != sorted(sizes):
+        return None
+    return permuted(sizes, tuple(map(sizes.index, logged)))
+
+
+def _orders(
+    places: Places, sizes: tuple[int, ...], logged: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the orders of dimensions in which the elements of a value have some places."""
+    if len(sizes) != len(logged) or len(sizes) > max(_IMAGE_DIMS):
+        return
+    for dims in permutations(range(len(sizes))):
+        if _is_in_order(logged, sizes, dims) and np.array_equal(permuted(sizes, dims), places):
+            yield dims
+
+
+def _is_in_order(logged: Sequence[int], sizes: Sequence[int], dims: Sequence[int]) -> bool:
+    return len(sizes) == len(dims) and [*logged] == [sizes[dim] for dim in dims]
 
 
 def _plain(sizes: Sequence[int]) -> list[int]:

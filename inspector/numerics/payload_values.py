@@ -17,7 +17,7 @@ from inspector.numerics.payload_flow import is_as_large
 from inspector.numerics.same_steps import same_names, same_values
 from inspector.numerics.shared_handles import DelegateEvent
 
-CLAMP = operation("clamp")
+CAST, CLAMP = "cast", operation("clamp")
 RESCALE = "RESCALE"  # of a payload that computes in integers
 QUANTIZE, DEQUANTIZE = "::quantize_per", "::dequantize_per"
 _STORED = (0, 1, 2)  # dtypes
@@ -86,6 +86,15 @@ class PayloadValues:
         self.learned.add(known)
         if known != root:
             self._doubted.add(place)
+
+    def learn_casts(self) -> None:
+        """Learn inputs that the payload converts to the dtype it computes in, unless nodes do."""
+        for event in self.events:
+            names = self.data(event) if event.kind == CAST else []
+            value = self.border.get(names[0]) if len(names) == 1 else None
+            users = self.graph.users.get(value, ()) if value is not None else ()
+            if value is not None and not any(becomes(one.operator, CAST) for one in users):
+                self.learn(event.writes[0], value)
 
     def of(self, name: str) -> Value | None:
         """Return the recorded value that one of the payload is, None if that is not known."""

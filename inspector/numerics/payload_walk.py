@@ -69,7 +69,9 @@ def walked(
     for node in nodes:
         event = matched.get(node.node.name)
         if event is not None and _is_sure(event, node):
-            walk.learn(event.writes[0], node.writes[0])
+            whole = len(event.writes) == len(node.writes)
+            for name, value in zip(event.writes, node.writes[: None if whole else 1], strict=False):
+                walk.learn(name, value)
     walk.walk()
     return walk.found(wanted)
 
@@ -98,6 +100,7 @@ class _PayloadWalk:
         self._constants = {value[1]: value for value in reads if value[1] in names}
         for name, value in border.items():
             self.learn(name, value)
+        self._values.learn_casts()
         self._contents = dict(
             one for event in events for one in event.constants if one[0] not in self._values.writers
         )
@@ -132,7 +135,7 @@ class _PayloadWalk:
                 if has_shape_of(self._graph, event, node):
                     if node.node.name in wanted:
                         fitting.setdefault(node.node.name, []).append(event)
-                elif (shaped := self._places.in_layout(event, node)) is not None:
+                elif node.node.name in wanted and (shaped := self._places.in_layout(event, node)):
                     found.setdefault(node.node.name, shaped)
         for name, events in fitting.items():
             node = next(one for one in self._values.nodes if one.node.name == name)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inspector.graph.delegate_inside import InsideNode, InsideValue
 from inspector.numerics.element_moves import Cut, ElementMove, arrangement, shaped, strides_in
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
-from inspector.numerics.grades import ORDER
+from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.payload_flow import payload_event
 from inspector.numerics.payload_walk import walked
 from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import strides_of
@@ -159,3 +161,81 @@ def test_places_in_memory_are_steps_or_are_not() -> None:
     assert strides_in(straight, shaped(straight, (4, 6))) == (6, 1)
     assert strides_in(straight, shaped(places, (6, 4))) is None
     assert strides_in(straight, shaped(straight[:12], (3, 4))) is None
+
+
+@pytest.mark.parametrize(("sizes", "is_told"), [((2, 6, 4), True), ((4, 6, 4), False)])
+def test_sizes_tell_the_order_of_dimensions_unless_two_are_equal(
+    sizes: Sizes, is_told: bool
+) -> None:
+    """As of an einsum that a compiler makes a product of matrices."""
+    turned = sizes[2], sizes[0], sizes[1]
+    graph = _graph((2, 3), _call("mixed", "aten::einsum", "x weight", sizes))
+    step = _step("matmul", "p_x weight", "m", turned)
+    found = walked(
+        graph,
+        graph.nodes,
+        {"mixed": replace(step, nodes=("mixed",), grade=FLOW)},
+        {"mixed"},
+        [step],
+        {"p_x": ((), "x")},
+    )
+    assert ("mixed" in found and found["mixed"].passes[0][0].sizes == sizes) is is_told
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("cast", [False, True])
+def test_halves_of_a_value_have_its_order_of_dimensions(half: int, cast: bool) -> None:
+    """A compiler moves a permutation behind the halves, whose sizes tell nothing."""
+    split, _ = _call("split", "aten::split_copy", "heads", (2, 4, 4, 2))
+    split = replace(split, node=replace(split.node, outputs=("one", "two")))
+    used = ("one", "two")[half]
+    graph = _graph(
+        (2, 4, 16),
+        _call("shaped", "aten::view_copy", "x", (2, 4, 4, 4)),
+        _call("heads", "aten::permute_copy", "shaped", (2, 4, 4, 4), dims=(0, 2, 1, 3)),
+        (split, (2, 4, 4, 2)),
+        _call("act", "aten::tanh", used, (2, 4, 4, 2)),
+    )
+    halves = {((), one): replace(graph.meta[(), "act"], name=one) for one in split.node.outputs}
+    graph = replace(graph, meta={**graph.meta, **halves})
+    source = "p_x_half" if cast else "p_x"
+    steps = [
+        *([_step("cast", "p_x", source, (2, 4, 16))] if cast else []),
+        _step("reshape", source, "r", (2, 4, 4, 4)),
+        replace(_step("split", "r", "s0", (2, 4, 4, 2)), writes=("s0", "s1")),
+        _step("tanh", f"s{half}", "t", (2, 4, 4, 2)),
+    ]
+    own = replace(steps[-2], nodes=("split",), grade=FLOW)
+    found = walked(graph, graph.nodes, {"split": own}, {"split", "act"}, steps, {"p_x": ((), "x")})
+    assert found["act"].name == "t"
+    strides = found["act"].passes[0][0].strides
+    assert strides == (32, 2, 8, 1)  # rows of the payload are of the second dimension
+
+
+def test_node_with_an_event_of_its_sizes_is_no_view_behind_it() -> None:
+    """Both have its value; the event that is known to be its own stays."""
+    graph = _graph(
+        (2, 3),
+        _call("fc", "aten::linear", "x weight", (2, 6)),
+        _call("rows", "aten::view_copy", "fc", (4, 3)),
+    )
+    steps = [_step("linear", "p_x weight", "a", (2, 6)), _step("reshape", "a", "b", (4, 3))]
+    own = replace(steps[0], nodes=("fc",), grade=FLOW)
+    found = walked(graph, graph.nodes, {"fc": own}, {"rows"}, steps, {"p_x": ((), "x")})
+    assert {name: one.name for name, one in found.items()} == {"rows": "b"}
+
+
+def test_operands_by_name_are_read_in_the_order_of_their_names() -> None:
+    """Core ML keeps arguments in any order: what moves elements reads the one it moves first."""
+    roles = ("perm", "y", "shape", "x", "b", "a", "cond")
+    values = tuple(InsideValue(one, GraphValue(one), None) for one in roles)
+    event = payload_event(InsideNode(0, GraphNode("n", NodeKind.CALL, "sub"), values, "", False))
+    assert event.reads == ("x", "cond", "perm", "shape", "y", "a", "b")
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2)])
+def test_order_of_dimensions_may_be_a_constant_of_the_payload(order: Sizes) -> None:
+    value = GraphValue("order", literal=order)
+    values = (InsideValue("x", GraphValue("x"), None), InsideValue("perm", value, None))
+    node = InsideNode(0, GraphNode("n", NodeKind.CALL, "transpose"), values, "", False)
+    assert payload_event(node).dims == order

@@ -37,6 +37,7 @@ _RECORDED = (
     "residual",
     "summed",
     "spectral",
+    "turned",
 )
 HERE = Path(__file__).resolve().parent
 
