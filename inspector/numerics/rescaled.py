@@ -99,13 +99,18 @@ class _Steps:
         steps = [
             one.scale if one.kind == _ROUNDS else None
             for one in _behind(
-                event, lambda e: e.kind, lambda e: self._readers.get(e.writes[0], ())
+                [event], lambda e: e.kind, lambda e: self._readers.get(e.writes[0], ())
             )
         ]
         users = self._graph.users
+        # The record has a node for each reader of rounded integers, a payload one step.
+        alike = users.get(node.reads[0], ()) if node.reads and DEQUANTIZE in node.operator else ()
+        same = [one for one in alike if one.operator == node.operator and one.writes]
         recorded = [
             number_argument(one.node, "scale") if QUANTIZE in one.operator else None
-            for one in _behind(node, lambda n: n.operator, lambda n: users.get(n.writes[0], ()))
+            for one in _behind(
+                same or [node], lambda n: n.operator, lambda n: users.get(n.writes[0], ())
+            )
         ]
         return bool(steps) and all(
             step and any(one and _is_near(step, one * factor) for one in recorded) for step in steps
@@ -113,10 +118,12 @@ class _Steps:
 
 
 def _behind(
-    step: _Step, kind: Callable[[_Step], str], readers: Callable[[_Step], Iterable[_Step]]
+    steps: Sequence[_Step],
+    kind: Callable[[_Step], str],
+    readers: Callable[[_Step], Iterable[_Step]],
 ) -> list[_Step]:
-    """Return what reads a step, or what sums and activations make of it."""
-    left, found, seen = [step], list[_Step](), {step}
+    """Return what reads some steps, or what sums and activations make of them."""
+    left, found, seen = [*steps], list[_Step](), {*steps}
     while left:
         for one in readers(left.pop()):
             if one not in seen:

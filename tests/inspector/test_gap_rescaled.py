@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from schema.graph import Argument, Graph, GraphNode, NodeKind
 from tests.conftest import DATA
 from tests.inspector.test_gap_payload_walk import _gap
 
+_REAL = "quantized_decomposed::dequantize_per_tensor"
+_ROUND = "quantized_decomposed::quantize_per_tensor"
 _A, _B, _OUT = 0.5, 0.25, 0.125  # scales of the record
 
 
@@ -38,13 +41,17 @@ def test_sum_of_a_stock_payload_in_other_steps_is_told(tmp_path: Path) -> None:
 
 def _graph(kind: str, act: bool) -> FlatGraph:
     """Return a sum of two dequantized values, an activation, and the rounding behind."""
-    calls = [
-        ("a", "quantized_decomposed::dequantize_per_tensor", _A, "qa"),
-        ("b", "quantized_decomposed::dequantize_per_tensor", _B, "qb"),
+    return _calls(
+        ("a", _REAL, _A, "qa"),
+        ("b", _REAL, _B, "qb"),
         ("sum", f"aten::{kind}", None, "a", "b"),
         *([("act", "aten::relu", None, "sum")] if act else []),
-        ("out", "quantized_decomposed::quantize_per_tensor", _OUT, "act" if act else "sum"),
-    ]
+        ("out", _ROUND, _OUT, "act" if act else "sum"),
+    )
+
+
+def _calls(*calls: tuple[Any, ...]) -> FlatGraph:
+    """Return a graph of calls: name, operator, scale and what it reads."""
     nodes: list[FlatNode] = []
     for name, operator, scale, *reads in calls:
         given = tuple(Argument("input", (one,)) for one in reads)
@@ -52,7 +59,8 @@ def _graph(kind: str, act: bool) -> FlatGraph:
         node = GraphNode(name, NodeKind.CALL, operator, given, outputs=(name,))
         nodes.append(FlatNode(len(nodes), (), node, tuple(((), one) for one in reads), operator))
     makers = {one.writes[0]: (one, 0) for one in nodes}
-    users = {value: tuple(one for one in nodes if value in one.reads) for value in makers}
+    read = {value for one in nodes for value in one.reads}
+    users = {value: tuple(one for one in nodes if value in one.reads) for value in read}
     inside = Graph("delegate", (), {}, (), ())
     return FlatGraph(inside, tuple(nodes), makers, {}, users, frozenset(), (), {(): ""})
 
@@ -114,3 +122,26 @@ def test_value_that_is_read_otherwise_too_is_compared(reader: str) -> None:
     events = _events("add", (_A / _B, 1.0, _OUT / _B), act=False)
     other = DelegateEvent("p_other", (), ORDER, (), reader, ("p_sum",), ("p_other",), scale=_OUT)
     assert not _rescaled(_graph("add", False), [*events, other])
+
+
+def test_step_for_several_nodes_is_rounded_by_the_readers_of_all() -> None:
+    """The record dequantizes integers for each reader, the payload once."""
+    graph = _calls(
+        ("b", _REAL, _B, "qb"),
+        ("b2", _REAL, _B, "qb"),
+        ("a", _REAL, _A, "qa"),
+        ("sum", "aten::add", None, "a", "b"),
+        ("out", _ROUND, _OUT, "sum"),
+        ("sum2", "aten::sub", None, "a", "b2"),
+        ("out2", _ROUND, 3 * _OUT, "sum2"),
+    )
+    events = _events("add", (_A / _B, 1.0, _OUT / _B), act=False)
+    events += [
+        DelegateEvent("p_sum2", (), ORDER, (), "sub", ("p_a", "p_b"), ("p_sum2",)),
+        DelegateEvent(
+            "p_out2", (), ORDER, (), "quantize", ("p_sum2",), ("p_out2",), scale=3 * _OUT / _B
+        ),
+    ]
+    matched = {one.name.removeprefix("p_"): one for one in events}
+    matched["b2"] = matched["b"]
+    assert rescaled(graph, matched, graph.nodes, events) == {"a", "b", "b2", "sum", "sum2"}
