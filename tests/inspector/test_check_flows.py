@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inspector.check.pairs import program_and_record
 from inspector.files.load import load_session
+from schema.program import model as m
 from tests.architecture.tree import ROOT
 
 DATA = ROOT / "tests/data/backends"
@@ -19,3 +22,26 @@ def test_the_record_of_a_flow_belongs_to_its_program(flow: str) -> None:
     found = program_and_record(opened.program, opened.record)
     assert found.mismatch == ""
     assert found.matched > 3
+
+
+@pytest.mark.parametrize(
+    ("operator", "belongs"),
+    [
+        (("dim_order_ops::_to_dim_order_copy", "out"), True),
+        (("dim_order_ops::_clone_dim_order", "out"), False),
+        (("aten::tanh", "out"), False),
+    ],
+)
+def test_copies_that_a_compiler_adds_contradict_no_stock_record(
+    operator: tuple[str, str], belongs: bool
+) -> None:
+    """Behind a delegate with channels last they have the handle of what is copied."""
+    opened = load_session([DATA / f"vulkan_sharing{end}" for end in (".pte", ".etrecord")])
+    assert opened.program is not None
+    assert opened.record is not None
+    (plan,) = opened.program.plans
+    copied = replace(plan, operators=(m.Operator(*operator), *plan.operators[1:]))
+    table = replace(opened.program.table, execution_plan=(copied,))
+    program = replace(opened.program, table=table)
+    assert not program_and_record(opened.program, opened.record).mismatch
+    assert (not program_and_record(program, opened.record).mismatch) is belongs
