@@ -40,11 +40,11 @@ def rescaled(
         return frozenset()
     own = [(node, matched[node.node.name]) for node in nodes if node.node.name in matched]
     own = [(node, event) for node, event in own if node.writes and event.writes]
-    steps = _Steps(graph, own, events)
+    steps = _ValueFactors(graph, own, events)
     return frozenset(node.node.name for node, event in own if steps.is_rescaled(node, event))
 
 
-class _Steps:
+class _ValueFactors:
     """The factors of a payload's values, beside those of the record."""
 
     def __init__(
