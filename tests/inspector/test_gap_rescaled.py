@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
 from inspector.numerics.grades import ORDER
-from inspector.numerics.inside import MOVED
-from inspector.numerics.report import INSIDE
 from inspector.numerics.rescaled import rescaled
 from inspector.numerics.shared_handles import DelegateEvent
 from schema.graph import Argument, Graph, GraphNode, NodeKind
-from tests.conftest import DATA
-from tests.inspector.test_gap_payload_walk import _gap
 
 _REAL = "quantized_decomposed::dequantize_per_tensor"
 _ROUND = "quantized_decomposed::quantize_per_tensor"
 _A, _B, _OUT = 0.5, 0.25, 0.125  # scales of the record
-
-
-@pytest.mark.slow
-def test_sum_of_a_stock_payload_in_other_steps_is_told(tmp_path: Path) -> None:
-    """Joined by order, its values were 120 off; the rounding behind it has the recorded ones."""
-    run = _gap(DATA / "backends/coreml_summed_int8", tmp_path)
-    rows = [row for row in run.rows if row.place == INSIDE]
-    assert {row.node for row in rows if row.reason == MOVED} == {
-        "quantized_decomposed_dequantize_per_tensor_default_3",
-        "quantized_decomposed_dequantize_per_tensor_default_4",
-        "aten_add_tensor",
-        "aten_relu_default_1",
-    }
-    compared = [row.total.max_abs for row in rows if row.total is not None]
-    assert len(compared) == 12
-    assert max(compared) < 0.02  # two steps
-    assert run.first_divergence() is None
 
 
 def _graph(kind: str, act: bool) -> FlatGraph:

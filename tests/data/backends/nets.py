@@ -391,25 +391,6 @@ class Spectral(nn.Module):
         return real @ self.back, torch.sort(self.layer(x))[0]
 
 
-class Turned(nn.Module):
-    """Halves of heads that are turned, whose dimensions a compiler orders later, and a mix of channels."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer, self.keys = nn.Linear(8, 16), nn.Linear(8, 16)
-        self.register_buffer("cosine", torch.rand(6, 2))
-        self.register_buffer("sine", torch.rand(6, 2))
-        self.mix = nn.Parameter(torch.randn(2, 6, 16, 5))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        y = self.layer(x)
-        one, other = y.view(2, 6, 4, 4).transpose(1, 2).chunk(2, -1)
-        turned = one * self.cosine - other * self.sine, other * self.cosine + one * self.sine
-        keys = self.keys(x).view(2, 6, 4, 4).permute(0, 2, 3, 1)
-        mixed = [torch.einsum("bti,tio->bto", y, one) for one in self.mix]
-        return torch.softmax(torch.cat(turned, -1) @ keys, -1), torch.tanh(mixed[0] - mixed[1])
-
-
 class Residual(nn.Module):
     """A convolution for each channel, a norm and two layers behind it, twice: their values meet."""
 
@@ -547,7 +528,6 @@ _OF_ONE: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
     "sizes": (Sizes, (5, 8)),
     "sharing": (Sharing, (3, 5)),
     "strided": (Strided, (1, 4, 5, 6)),
-    "turned": (Turned, (2, 6, 8)),
     "summed": (Summed, (1, 3, 4, 6)),
     "slopes": (Slopes, (1, 4, 3, 3)),
     "recurrent": (Recurrent, (2, 5, 6)),

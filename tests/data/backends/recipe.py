@@ -37,7 +37,6 @@ _RECORDED = (
     "residual",
     "summed",
     "spectral",
-    "turned",
 )
 HERE = Path(__file__).resolve().parent
 
