@@ -14,13 +14,14 @@ from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipe_options import (
     PARTS,
+    add_changes,
     add_fields,
-    add_move_up,
     automatic_rules,
     check_recipe_options,
     option_values,
     recipe_part,
     reordered,
+    without,
 )
 from inspector.cli.recipes import check_recipe, known_recipe, merged
 from inspector.cli.toolchains import (
@@ -82,7 +83,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_listing(parser)
     for part in (CompileJob, *PARTS):
         add_fields(parser, part)
-    add_move_up(parser)
+    add_changes(parser)
     parser.add_argument(
         "--stages",
         action="store_true",
@@ -133,7 +134,9 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     issues = automatic_rules(options)
     if options.recipe is not None:
         known, found = known_recipe(options.recipe, own_source=not options.source)
-        job, issues = merged(known, job), [*issues, *found]
+        job, issues = merged(without(known, options), job), [*issues, *found]
+    elif options.reset:
+        raise CommandError("--reset needs --recipe FILE", USAGE)
     job = reordered(job, options)
     for path in (job.source.path, *job.libraries):
         check_there(path)

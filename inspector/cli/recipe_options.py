@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import Field, fields, replace
 from typing import Any, TypeVar, cast, get_type_hints
 
 from inspector.cli.answer import USAGE, CommandError
@@ -179,8 +179,16 @@ def option_values(kind: type, options: Namespace) -> dict[str, Any]:
     return found
 
 
-def add_move_up(parser: ArgumentParser) -> None:
-    """Add the options that reorder the partitioners of a recipe."""
+def add_changes(parser: ArgumentParser) -> None:
+    """Add the options that take back what a recipe has, and reorder its partitioners."""
+    parser.add_argument(
+        "--reset",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="take back what the recipe has for this option, as --reset quantize-embedding, before"
+        " the other options apply; may be repeated",
+    )
     parser.add_argument(
         "--move-up",
         action="append",
@@ -188,6 +196,34 @@ def add_move_up(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="move this partitioner of the recipe one position forward; may be repeated",
     )
+
+
+def without(job: CompileJob, options: Namespace) -> CompileJob:
+    """Return a job with the defaults of the options that are taken back.
+
+    Raises: CommandError listing what can be
+    """
+    resettable = {
+        found.flag or one.name: (part, one)
+        for part in (CompileJob, *PARTS)
+        for one in fields(part)
+        if (found := option_of(one)) is not None
+    }
+    for name in options.reset:
+        flag = name.removeprefix("--")
+        if flag not in resettable:
+            there = ", ".join(sorted(resettable))
+            raise CommandError(f"--reset {name}: expected one of {there}", USAGE)
+        job = _with_default(job, *resettable[flag])
+    return job
+
+
+def _with_default(job: CompileJob, part: type, one: Field[Any]) -> CompileJob:
+    default = {one.name: one.default}
+    if part is CompileJob:
+        return replace(job, **default)
+    owner = next(each.name for each in fields(job) if type(getattr(job, each.name)) is part)
+    return replace(job, **{owner: replace(getattr(job, owner), **default)})
 
 
 def reordered(job: CompileJob, options: Namespace) -> CompileJob:

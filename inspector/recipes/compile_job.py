@@ -31,9 +31,10 @@ QUANTIZING_MODES = ("static", "dynamic", "weight-only")
 NOT_QUANTIZED = "none"  # of a mode: only what is named is quantized
 # weights of layers, by torchao: bits, and scales by group of inputs
 _GROUPS = (32, 64, 128, 256)
+WEIGHT_KINDS = ("8da4w", "8da8w", "4w", "int8")
 WEIGHT_WORDS = tuple(
     word
-    for kind in ("8da4w", "8da8w", "4w", "int8")
+    for kind in WEIGHT_KINDS
     for word in (kind, *(f"{kind}:group={size}" for size in _GROUPS))
 )
 EMBEDDING_WORDS = tuple(

@@ -14,6 +14,7 @@ from inspector.recipes.compile_job import (
     BUILT_IN,
     PRECISIONS,
     QUANTIZING_MODES,
+    WEIGHT_KINDS,
     CompileJob,
     Precision,
     Rules,
@@ -317,7 +318,10 @@ def _compute_in(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
 def _quantize_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
     def change(job: CompileJob, target: EditTarget) -> CompileJob:
         how = job.quantising
-        if not how.mode and word in ("none", ""):
+        if how.by_weights:  # of modules only, and in no mode that observes calls
+            if target.kind is not TargetKind.MODULE or word in QUANTIZING_MODES:
+                return job
+        elif word in WEIGHT_KINDS or (word in ("none", "") and not how.mode):
             return job
         part = _part(target)
         names = _nodes(target)
@@ -327,7 +331,7 @@ def _quantize_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
             names = (".".join(target.name.split(".")[:2]),)  # torchao uses overload packets
         known = {one: getattr(how, one) for one in ("modules", "operators", "nodes")}
         known[part] = _chosen(known[part], names, word)
-        mode = how.mode or "none"
+        mode = how.mode or ("" if how.embedding else "none")
         return replace(job, quantising=replace(how, mode=mode, quantizer="", **known))
 
     return change
@@ -438,7 +442,7 @@ EDITS: tuple[Edit, ...] = (
             word,
             "Quantize {0}",
         )
-        for word in (*QUANTIZING_MODES, "none")
+        for word in (*QUANTIZING_MODES, *WEIGHT_KINDS, "none")
     ),
     Edit(
         "quantize-as-rest",

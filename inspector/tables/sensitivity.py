@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.experiments.sweeps.results import PointResult, Results, read_results
-from inspector.experiments.sweeps.sensitivity import MODE, MODULES
+from inspector.experiments.sweeps.sensitivity import MODE, MODULES, TABLES
 from inspector.recipes.compile_job import NOT_QUANTIZED
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Units
@@ -56,7 +56,8 @@ def is_sensitivity(results: Results) -> bool:
 def module_of(point: PointResult) -> str:
     """Return the only module that a point quantizes, empty for others."""
     modules: list[str] = list(point.changes.get(MODULES) or ())
-    alone = point.changes.get(MODE) == NOT_QUANTIZED and len(modules) == 1
+    rest = point.changes.get(MODE) != NOT_QUANTIZED or point.changes.get(TABLES)
+    alone = not rest and len(modules) == 1
     return split_pair(modules[0], last=True)[0] if alone else ""
 
 
@@ -65,14 +66,18 @@ def _order(point: PointResult) -> tuple[int, float]:
     snr = point.metrics.get("eval.snr")
     if module_of(point):
         return 0, math.inf if snr is None else snr
-    return (1, 0.0) if point.changes.get(MODE) else (2, 0.0)
+    return (1, 0.0) if _is_quantized(point) else (2, 0.0)
+
+
+def _is_quantized(point: PointResult) -> bool:
+    return bool(point.changes.get(MODE) or point.changes.get(TABLES))
 
 
 def _row(point: PointResult, own: Sequence[str]) -> tuple[Any, ...]:
     module = module_of(point)
     metrics = point.metrics
     return (
-        module or (_ALL if point.changes.get(MODE) else _FLOAT),
+        module or (_ALL if _is_quantized(point) else _FLOAT),
         *(metrics.get(name) for name in (*_FIGURES, *own)),
         metrics.get("size"),
         f"--quantize-module {module}=none" if module else None,

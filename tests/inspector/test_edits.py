@@ -117,6 +117,38 @@ def test_a_module_left_in_float_keeps_how_the_rest_is_quantized() -> None:
     assert changed.quantising == replace(how, modules=("blocks.0=none",))
 
 
+TABLES, WORDS = Quantization(embedding="4"), Quantization("8da4w", embedding="8")
+
+
+@pytest.mark.parametrize("how", [TABLES, WORDS, Quantization("int8")])
+@pytest.mark.parametrize("word", ["none", "int8", "4w", "8da4w", "8da8w"])
+def test_modules_of_quantized_weights_have_words_of_weights_and_go_back(
+    how: Quantization, word: str
+) -> None:
+    job = replace(BASE, quantising=how)
+    changed = edit_named(f"quantize-{word}").apply(job, MODULE)
+    assert changed.quantising == replace(how, modules=(f"blocks.0={word}",))
+    assert edit_named("quantize-as-rest").apply(changed, MODULE) == job
+
+
+@pytest.mark.parametrize("how", [TABLES, WORDS])
+@pytest.mark.parametrize("target", [NODE, OPERATOR, MODULE])
+def test_quantized_weights_have_no_edit_that_their_compile_refuses(
+    how: Quantization, target: EditTarget
+) -> None:
+    """A mode that observes calls, or one for nodes and operators."""
+    job = replace(BASE, quantising=how)
+    found = {edit.name for edit in edits_for(job, target) if edit.name.startswith("quantize-")}
+    assert not found & {"quantize-static", "quantize-dynamic", "quantize-weight-only"}
+    assert (target is MODULE) == bool(found)
+
+
+def test_words_of_weights_are_not_offered_among_modes_of_nodes() -> None:
+    names = {edit.name for edit in edits_for(replace(BASE, quantising=Quantization("static")), NODE)}
+    assert "quantize-dynamic" in names
+    assert not names & {"quantize-8da4w", "quantize-int8"}
+
+
 @pytest.mark.parametrize(("name", "target", "wanted"), MADE)
 def test_edit_makes_the_job_that_it_says(name: str, target: EditTarget, wanted: CompileJob) -> None:
     assert edit_named(name).apply(BASE, target) == wanted

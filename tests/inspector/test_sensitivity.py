@@ -167,6 +167,19 @@ def test_a_table_of_embeddings_is_quantized_alone_and_left_out(tmp_path: Path) -
     assert sizes[1] > sizes[0] + 2000  # the table is in float
 
 
+def test_tables_quantized_alone_have_a_sensitivity(tmp_path: Path) -> None:
+    """A recipe without a mode, whose layers are floats."""
+    source, out = tmp_path / "model.py", tmp_path / "out"
+    source.write_text(TWO_METHODS)
+    words = ("--quantize-embedding", "4")
+    assert run("compile", f"{source}:both", *words, "-o", str(out)).code == 0
+    recipe, swept = str(out / "recipe.json"), str(tmp_path / "sweep")
+    answer = run("sweep", recipe, "--sensitivity", "--workers", "1", "-o", swept, "--format", "tsv")
+    assert answer.code == 0, answer.err
+    rows = [line.split("\t")[0] for line in answer.out.splitlines()[1:]]
+    assert rows == ["table", "the recipe", "nothing quantized"]
+
+
 @pytest.mark.parametrize(
     ("source", "data"),
     [

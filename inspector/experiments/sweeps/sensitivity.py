@@ -20,7 +20,7 @@ from inspector.recipes.data_source import EXAMPLE, GENERATED
 from inspector.recipes.source import SourceKind
 from schema.etrecord import RecordFile, decode
 
-MODE, MODULES = "quantising.mode", "quantising.modules"
+MODE, MODULES, TABLES = (f"quantising.{name}" for name in ("mode", "modules", "embedding"))
 _RANDOM = 16  # samples of random tokens, which have no end
 # operators with weights, without namespace; their modules are what users quantize or leave
 _WEIGHTED = (
@@ -48,13 +48,14 @@ def weighted_modules(record: RecordFile, how: Quantization) -> dict[str, str]:
         how: its quantization; a mode of weights alone has linear layers only
     """
     operators = _LINEAR if how.mode in WEIGHT_WORDS else _WEIGHTED
+    modes = how.mode not in ("", NOT_QUANTIZED)
     roles = record.roles
     members = [roles.exported] if roles.exported else list(roles.edge.values())
     found: dict[str, str] = {}
     for member in members:
         for node in record.graph(member).calls():
             name = base_operator(node.target).rpartition("::")[2]
-            if node.module_path and name.startswith(operators):
+            if node.module_path and modes and name.startswith(operators):
                 found[node.module_path] = how.mode
             elif node.module_path and how.embedding and name.partition(".")[0] == _TABLE:
                 found[node.module_path] = how.embedding
@@ -96,7 +97,7 @@ def sensitivity_grid(job: CompileJob, modules: Mapping[str, str]) -> Grid:
     Raises: GridError for a recipe that quantizes nothing by a mode, or without modules
     """
     how = job.quantising
-    if how.mode in ("", NOT_QUANTIZED) or how.quantizer:
+    if how.quantizer or (how.mode in ("", NOT_QUANTIZED) and not how.embedding):
         words = "expected a mode of quantization, which each module gets alone"
         raise GridError(f"{MODE}: {words}; found {how.quantizer or how.mode or 'none'}")
     if not modules:
