@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from inspector.check.quantized_weights import RecordedWeights, bits_read, quantized_weights
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
 from inspector.join.channels_last import LAST, moves_images
@@ -41,12 +42,20 @@ def tensors_against(program: ProgramFile, plan: m.ExecutionPlan, record: RecordF
     nodes = _outer_nodes(graph)
     saved = saved_tensors(record, record.roles.edge.get(plan.name) or "")
     agree = 0
+    weights: RecordedWeights | None = None
     moved = moves_images(plan, (node.target for node in graph.nodes))
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
         known = [node for handle in handles.get(step, ()) for node in nodes.get(handle, ())]
         if isinstance(args, m.KernelCall):
             operator = stem(base_operator(operator_name(plan, args)))
+            bits = bits_read(operator_name(plan, args))
+            if bits:
+                weights = weights or RecordedWeights(graph, saved)
+                count, against = quantized_weights(program, plan, step, bits, known, weights)
+                if against:
+                    return 0, f"instruction {step}: {against}"
+                agree += count
             same = [node for node in known if stem(base_operator(node.target)) == operator]
             found = _results(plan, step, _metas(same, graph), moved=moved)
             if len(same) == 1 and not found[1]:

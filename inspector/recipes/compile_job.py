@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inspector.recipes.emission import file_of, in_file
+from inspector.recipes.emission import config_of, file_of, in_file
 from inspector.recipes.options import (
     EDGE,
     MEMORY,
@@ -33,9 +33,7 @@ NOT_QUANTIZED = "none"  # of a mode: only what is named is quantized
 _GROUPS = (32, 64, 128, 256)
 WEIGHT_KINDS = ("8da4w", "8da8w", "4w", "int8")
 WEIGHT_WORDS = tuple(
-    word
-    for kind in WEIGHT_KINDS
-    for word in (kind, *(f"{kind}:group={size}" for size in _GROUPS))
+    word for kind in WEIGHT_KINDS for word in (kind, *(f"{kind}:group={size}" for size in _GROUPS))
 )
 EMBEDDING_WORDS = tuple(
     word for bits in (8, 4, 2) for word in (f"{bits}", *(f"{bits}:group={g}" for g in _GROUPS))
@@ -388,6 +386,19 @@ class CompileJob:
         group=EDGE,
         names=FieldNames.EDGE_SETTING,
     )
+
+
+def settings_of(job: CompileJob) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return fields of the backend config, and options of memory planning.
+
+    Quantized weights are read as they are stored, unless a setting says otherwise: without it a
+    program would compute whole tables of floats in each call.
+
+    Raises: WordError
+    """
+    config, planning = config_of(job.backend_config)
+    fused = {"do_quant_fusion_and_const_prop": True} if job.quantising.by_weights else {}
+    return {**fused, **config}, planning
 
 
 def registering_code(job: CompileJob) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from inspector.recipes.compile_job import (
     Precision,
     Quantization,
     Rules,
+    settings_of,
 )
-from inspector.recipes.emission import config_of, edge_config_of, in_file
+from inspector.recipes.emission import edge_config_of, in_file
 from inspector.recipes.source import Source, SourceKind
 from inspector.toolchain.table import toolchain_named
 from schema.recipe.assignments import parse_assignment, split_pair
@@ -231,7 +232,7 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
 
 
 def _emission(job: CompileJob) -> Iterator[str]:
-    config, planning = config_of(job.backend_config)
+    config, planning = settings_of(job)
     given = [repr(job.memory_planner)] if job.memory_planner else []
     given += [f"{name}={value!r}" for name, value in planning.items()]
     planner = _planning(job)

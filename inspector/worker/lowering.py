@@ -31,9 +31,9 @@ from compiler.passes.table import named_pass
 from compiler.pipeline.edge_manager import EdgeProgramManager, to_edge_transform_and_lower
 from compiler.pipeline.precision import TYPES, Precisions
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, Precision, Rules
+from inspector.recipes.compile_job import CompileJob, Precision, Rules, settings_of
 from inspector.recipes.edits import means
-from inspector.recipes.emission import config_of, edge_config_of, in_file
+from inspector.recipes.emission import edge_config_of, in_file
 from inspector.recipes.job_checks import first_problem
 from inspector.recipes.source import SourceKind
 from inspector.toolchain.backend_python import NoEnvironmentError, interpreter_of
@@ -247,7 +247,7 @@ def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
     Raises: ValueError for unknown or contradictory settings; AnswerError for a
         planner that cannot be found or used
     """
-    config, planning = config_of(job.backend_config)
+    config, planning = settings_of(job)
     try:
         memory = named_planning(job.memory_planner, **planning)
     except UnknownNameError as error:

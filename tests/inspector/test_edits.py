@@ -144,7 +144,8 @@ def test_quantized_weights_have_no_edit_that_their_compile_refuses(
 
 
 def test_words_of_weights_are_not_offered_among_modes_of_nodes() -> None:
-    names = {edit.name for edit in edits_for(replace(BASE, quantising=Quantization("static")), NODE)}
+    job = replace(BASE, quantising=Quantization("static"))
+    names = {edit.name for edit in edits_for(job, NODE)}
     assert "quantize-dynamic" in names
     assert not names & {"quantize-8da4w", "quantize-int8"}
 
