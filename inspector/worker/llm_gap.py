@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,11 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
     with timed_stage(task.notify, "run"):
         for part in parts:
             runner.reset()
-            reference, begin = read(part), len(rows)
-            for place, token in enumerate(part):
+            begin = len(rows)
+            for place, (token, wanted) in enumerate(zip(part, read(part), strict=True)):
                 kept.add(runner, token)
                 text = runner.tokenizer.decode([token])
-                row = _row(place, part, reference[place], runner.logits_of([token]), text)
+                row = _row(place, part, wanted, runner.logits_of([token]), text)
                 rows.append({**row, "position": begin + place})
                 task.notify("counted", done=len(rows), total=len(tokens))
     method = {"method": kept.method} if kept.method else {}
@@ -85,10 +85,10 @@ class _KeptInputs:
         self._left -= 1
 
 
-def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:
-    """Return what computes the logits of the float module behind each token of a text.
+def reference_reader(config: LlmConfig) -> Callable[[list[int]], Iterator[torch.Tensor]]:
+    """Return what computes the logits of the float module behind each token of a text, in turn.
 
-    Shapes: result of the call: [tokens, vocabulary]
+    A cache that rolls reads a text of any length, whose logits would not fit into memory at once.
     """
     whole = replace(
         config,
@@ -99,14 +99,13 @@ def reference_reader(config: LlmConfig) -> Callable[[list[int]], torch.Tensor]:
     module = build_model(whole).module
     step = whole.export.max_seq_length  # a cache that wraps has room for no longer call
 
-    def read(tokens: list[int]) -> torch.Tensor:
+    def read(tokens: list[int]) -> Iterator[torch.Tensor]:
         if not whole.model.use_kv_cache:
-            return module(torch.tensor([tokens]))[0].float()
-        calls = [
-            module(torch.tensor([tokens[at : at + step]]), torch.tensor([at]))[0]
-            for at in range(0, len(tokens), step)
-        ]
-        return torch.cat(calls).float()
+            yield from module(torch.tensor([tokens]))[0].float()
+            return
+        for at in range(0, len(tokens), step):
+            part = torch.tensor([tokens[at : at + step]])
+            yield from module(part, torch.tensor([at]))[0].float()
 
     return torch.no_grad()(read)
 

@@ -15,6 +15,7 @@ from compiler.llm.decoder import Decoder
 from compiler.llm.export import export_llm
 from compiler.llm.model import build_model
 from compiler.llm.plan import plan_lengths
+from inspector.worker import llm_gap
 from inspector.worker.llm_gap import reference_reader
 from runtime import Runtime
 from runtime.llm import GenerationConfig, TextRunner
@@ -95,7 +96,9 @@ def test_a_quantized_ring_stays_close_to_the_float_one() -> None:
     plain = _short(CASES["custom"])
     small = replace(plain, model=replace(plain.model, quantize_kv_cache=True))
     tokens = list(range(60))
-    difference = (reference_reader(plain)(tokens) - _logits(small, tokens)).abs().max()
+    difference = (
+        (torch.stack(list(reference_reader(plain)(tokens))) - _logits(small, tokens)).abs().max()
+    )
     assert 0 < difference < 0.05
 
 
@@ -129,3 +132,24 @@ def test_a_runner_goes_on_behind_the_context(tmp_path: Path) -> None:
             assert len(again.tokens) == 3
     assert len(texts["rolls"].tokens) == COUNT
     assert len(texts["ends"].tokens) == 48 - 5 + 1
+
+
+@pytest.mark.parametrize("name", ["mistral", "custom_sink"])
+def test_the_reference_reads_a_text_of_any_length_call_by_call(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All logits of a long text would not fit into memory at once."""
+    calls: list[int] = []
+
+    def counted(chosen: LlmConfig) -> Any:
+        made = build_model(chosen)
+        made.module.register_forward_pre_hook(lambda _, given: calls.append(given[0].shape[1]))
+        return made
+
+    monkeypatch.setattr(llm_gap, "build_model", counted)
+    tokens = torch.randint(1, 90, (600,)).tolist()
+    logits = llm_gap.reference_reader(_short(CASES[name]))(tokens)
+    next(logits)
+    assert calls == [8]
+    assert sum(1 for _ in logits) == 599
+    assert calls == [8] * 75
