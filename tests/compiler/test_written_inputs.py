@@ -1,4 +1,4 @@
-"""Modules that write to their inputs: the outputs are the module's, the write reaches the caller."""
+"""Modules that write to their inputs have outputs of their own; the write reaches the caller."""
 
 from __future__ import annotations
 
