@@ -18,6 +18,7 @@ from inspector.cli.progress import Progress
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.generating import LlmGapJob
+from inspector.jobs.messages import STOP
 from inspector.jobs.output_folder import HIDDEN
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import FLOAT
@@ -59,7 +60,7 @@ def _of_one(options: Namespace) -> Answer:
     if options.folder is not None and not options.by_node:
         raise CommandError("-o keeps the values of --by-node N", USAGE)
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as inputs:
-        report = _compared(options, inputs if options.by_node else "")
+        report = _compared(options, inputs if options.by_node else "", stops=True)
         answer = replace(_answer(report), issues=_issues(options))
         return _with_nodes(answer, options, report, inputs) if options.by_node else answer
 
@@ -93,12 +94,13 @@ def _with_nodes(answer: Answer, options: Namespace, report: dict[str, Any], inpu
     )
 
 
-def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
+def _compared(options: Namespace, inputs: str = "", *, stops: bool = False) -> dict[str, Any]:
     """Return the report of one model.
 
     Args:
         options: of the verb
         inputs: folder for the inputs of the first calls, empty for none
+        stops: whether Ctrl+C keeps the tokens so far; variants are compared on the same ones
 
     Raises: CommandError, OSError
     """
@@ -129,7 +131,8 @@ def _compared(options: Namespace, inputs: str = "") -> dict[str, Any]:
     )
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
-    outcome = finished(running, progress, verbose=options.verbose)
+    stop = (lambda: running.send(dict(STOP))) if stops else None
+    outcome = finished(running, progress, verbose=options.verbose, stop=stop)
     return dict(outcome.result)
 
 
@@ -162,8 +165,10 @@ def _issues(options: Namespace) -> list[Issue]:
 
 def _answer(report: dict[str, Any]) -> Answer:
     first, unexplained = report["first_difference"], report["first_unexplained"]
-    lines = [
-        f"top-1 agreement {format_share(report['top1_agreement'])} of {len(report['rows']):,}"
+    read, asked = len(report["rows"]), len(report["tokens"])
+    lines = [f"stopped behind {read:,} of {asked:,} tokens"] if read < asked else []
+    lines += [
+        f"top-1 agreement {format_share(report['top1_agreement'])} of {read:,}"
         f" tokens, mean KL {report['mean_kl']:.3g}, largest error {report['max_abs']:.3g}",
         f"perplexity {report['perplexity']:.6g}, of the float model"
         f" {report['reference_perplexity']:.6g}",

@@ -122,6 +122,7 @@ JOBS: tuple[JobKind, ...] = (
         "inspector.jobs.generating:LlmGapJob",
         "inspector.worker.llm_gap:work",
         EXECUTES,
+        supervisor="inspector.jobs.supervisor:RunSupervisor",
     ),
     JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
     JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),

@@ -50,17 +50,28 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     kept = _KeptInputs(job)
     with timed_stage(task.notify, "run"):
-        for part in parts:
-            runner.reset()
-            begin = len(rows)
-            for place, (token, wanted) in enumerate(zip(part, read(part), strict=True)):
-                kept.add(runner, token)
-                text = runner.tokenizer.decode([token])
-                row = _row(place, part, wanted, runner.logits_of([token]), text)
-                rows.append({**row, "position": begin + place})
-                task.notify("counted", done=len(rows), total=len(tokens))
+        for place, part, wanted in _in_turn(parts, read):
+            if place == 0:
+                runner.reset()
+            token = part[place]
+            kept.add(runner, token)
+            text = runner.tokenizer.decode([token])
+            row = _row(place, part, wanted, runner.logits_of([token]), text)
+            rows.append({**row, "position": len(rows)})
+            task.notify("counted", done=len(rows), total=len(tokens))
+            if task.stop.is_asked() and len(rows) > 1:
+                break
     method = {"method": kept.method} if kept.method else {}
     return {"program": job.program, "tokens": tokens, "rows": rows, **method, **_summary(rows)}
+
+
+def _in_turn(
+    parts: list[list[int]], read: Callable[[list[int]], Iterator[torch.Tensor]]
+) -> Iterator[tuple[int, list[int], torch.Tensor]]:
+    """Return each token's place in its part, the part, and the logits of the float module."""
+    for part in parts:
+        for place, wanted in enumerate(read(part)):
+            yield place, part, wanted
 
 
 class _KeptInputs:

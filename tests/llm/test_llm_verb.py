@@ -14,6 +14,10 @@ from jsonschema import Draft202012Validator
 
 from compiler.llm.config import read_config
 from compiler.llm.model import build_model
+from inspector.jobs.generating import LlmGapJob
+from inspector.worker import llm_gap
+from inspector.worker.interrupting import StopSignal
+from inspector.worker.tasks import Task
 from tests.architecture.tree import ROOT
 from tests.inspector.cli_runs import run
 from tests.llm.configs import CACHE, LENGTHS, NANO, SMALL, generated
@@ -291,3 +295,22 @@ def test_a_tokenizer_of_bytes_is_no_file(tmp_path: Path) -> None:
     out = tmp_path / "out"
     _data("export", "base.tokenizer_path=bytes", "model.use_kv_cache=true", "-o", out)
     assert _data("run", out, "--prompt", "Hi", "--max-new-tokens", 3)["prompt_tokens"] == 2
+
+
+@pytest.mark.parametrize("after", [1, 30, 60])
+def test_an_end_that_is_asked_for_keeps_the_tokens_so_far(after: int, tmp_path: Path) -> None:
+    path, out = tmp_path / "model.yaml", tmp_path / "out"
+    path.write_text(yaml.safe_dump({"export": LENGTHS, **CONFIGS["gpt"]}))
+    _data("export", path, "-o", out)
+    stop = StopSignal()
+
+    def hear(kind: str, **content: Any) -> None:
+        if kind == "counted" and content.get("done") == after:
+            stop.ask()
+
+    text = "Once upon a time there were three mice. " * 4
+    job = LlmGapJob(program=str(out / "model.pte"), config=str(path), text=text, tokens=110)
+    found = llm_gap.work(job, Task(tmp_path, hear, stop=stop))
+    assert len(found["rows"]) == max(after, 2)  # one token has no loss
+    assert len(found["tokens"]) == 110
+    assert found["perplexity"] == pytest.approx(found["reference_perplexity"], rel=1e-3)
