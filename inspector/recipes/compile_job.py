@@ -391,7 +391,7 @@ class CompileJob:
 def settings_of(job: CompileJob) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return fields of the backend config, and options of memory planning.
 
-    Quantized weights are read as they are stored, unless a setting says otherwise: without it a
+    Quantized weights are read as they are stored, unless a setting switches it off: without it a
     program would compute whole tables of floats in each call.
 
     Raises: WordError
