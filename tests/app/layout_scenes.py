@@ -7,6 +7,7 @@ import random
 from hypothesis import strategies as st
 
 from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.scene_graph import SceneEdge, SceneGraph, SceneNode, scene_graph
 
 LABELS = (
@@ -94,3 +95,8 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
     depth = draw(st.integers(0, 4))
     seed, odd = draw(st.integers(0, 10**6)), draw(st.sampled_from([0.0, 0.5]))
     return scatter(nodes, edges, back=back, depth=depth, seed=seed, odd=odd)
+
+
+def opened_to_depth(scene: SceneGraph, depth: int) -> frozenset[ClusterPath]:
+    """Return the boxes to open so that nodes down to a depth are seen."""
+    return frozenset(path for path in scene.tree.paths if 0 < len(path) <= depth)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.layout.cluster_tree import expand_all, expand_to_depth, toggle
+from devtools_app.viewmodels.layout.cluster_tree import expand_all, toggle
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
-from tests.app.layout_scenes import chain, scatter, scenes, transformer
+from tests.app.layout_scenes import chain, opened_to_depth, scatter, scenes, transformer
 
 pytestmark = pytest.mark.slow
 
@@ -138,7 +138,7 @@ def test_lay_out_twice_gives_equal_results(seed: int) -> None:
 @pytest.mark.parametrize("depth", [0, 1, 2, 3, 9])
 def test_lay_out_transformer_keeps_the_laws_at_every_depth(depth: int) -> None:
     scene = transformer(12)
-    placed = lay_out(scene, expand_to_depth(scene.tree, depth))
+    placed = lay_out(scene, opened_to_depth(scene, depth))
     assert_lawful(placed)
     assert strangers_hit(placed) == 0
 

@@ -27,7 +27,7 @@ from devtools_app.viewmodels.layout.scene_graph import (
 )
 from devtools_app.viewmodels.layout.topology import CROWD, LONGEST_SPAN, WIDEST_FAN
 from devtools_app.viewmodels.layout.visible import visible_items
-from tests.app.layout_scenes import chain, scatter, transformer
+from tests.app.layout_scenes import chain, opened_to_depth, scatter, transformer
 
 
 def drawn(text: str, clusters: dict[str, str] | None = None) -> SceneGraph:
@@ -150,8 +150,7 @@ def test_visible_edge_with_one_unknown_size_is_unknown() -> None:
 def test_visible_items_count_every_edge_once() -> None:
     scene = scatter(80, 160, seed=4)
     for depth in range(4):
-        is_open = frozenset(path for path in scene.tree.paths if 0 < len(path) <= depth)
-        visible = visible_items(scene, is_open)
+        visible = visible_items(scene, opened_to_depth(scene, depth))
         inside = int((visible.edge_of < 0).sum())
         assert int(visible.uses.sum()) + inside == len(scene.edges)
 
