@@ -41,6 +41,18 @@ def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob
     return tuple(form.job(what) for what in found)
 
 
+def are_measurable(shown: tuple[OpenSession, ...], chosen: str) -> bool:
+    """Return whether all sessions have a program, and a method in common or the chosen one.
+
+    Asked with each state of the window: it makes no jobs, for which modules would be imported.
+    """
+    from inspector.graph.methods import method_to_run
+
+    sessions = [one.session for one in shown]
+    programs = all(one.program is not None or one.bundled is not None for one in sessions)
+    return programs and bool(method_to_run(sessions, chosen))
+
+
 def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
     """Return id and revision of sessions: a measurement is valid for these only."""
     return tuple((one.id, one.revision) for one in shown)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from devtools_app.appearance.slices import Slices
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
-from devtools_app.jobs.measuring import measured_jobs
+from devtools_app.jobs.measuring import are_measurable
 from devtools_app.state.requests import ChooseFiles, ShowView
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import compared_sessions
@@ -71,7 +71,7 @@ class OverviewPane(Pane):
         if len(shown) != 2 or None in variants or not related:
             return ""
         jobs = self.context.jobs
-        able = len(measured_jobs(shown, jobs.run_form)) == len(shown)
+        able = are_measurable(shown, jobs.run_form.method)
         if not able or jobs.measurements.known(shown) is not None:
             return ""
         other = next(one for one in shown if one.id != state.current)
