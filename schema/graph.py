@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
 
-from schema.dtypes.scalar_type import scalar_type
+from schema.dtypes.scalar_type import known_nbytes, scalar_type
 
 Dim = int | str  # a symbol or its expression where a size is not static
 EMPTY: Mapping[str, object] = MappingProxyType({})
@@ -89,13 +89,8 @@ class TensorMeta:
 
 @lru_cache(maxsize=4096)  # a graph of 50,000 values has few shapes, and asks several times
 def _dense_bytes(code: int, sizes: tuple[Dim, ...]) -> int | None:
-    item = scalar_type(code).item_bytes
-    total = item
-    for size in sizes:
-        if not isinstance(size, int) or size < 0:
-            return None
-        total *= size
-    return total if item else None
+    known = tuple(size for size in sizes if isinstance(size, int))
+    return known_nbytes(code, known) if len(known) == len(sizes) else None
 
 
 @dataclass(frozen=True, slots=True)

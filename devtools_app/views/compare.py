@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
-from devtools_app.jobs.measuring import measured_jobs
+from devtools_app.jobs.measuring import are_measurable
 from devtools_app.state.requests import (
     ChooseFiles,
     GoTo,
@@ -216,8 +216,9 @@ class ComparePane(PanelActions, Pane):
         if len(others) > 1:
             others.append(("all others", _ALL))
         self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
-        without = [one.id for one in shown if not measured_jobs((one,), self._jobs.run_form)]
-        able = bool(measured_jobs(shown, self._jobs.run_form)) and not without
+        method = self._jobs.run_form.method
+        without = [one.id for one in shown if not are_measurable((one,), method)]
+        able = not without and are_measurable(shown, method)
         self._measure.setEnabled(able)
         self._losses.setVisible(bool(quantized(state, shown)))
         no_program = f"No program to run in {', '.join(without)}"

@@ -143,11 +143,10 @@ class _NodeSums:
         if len(ids) > 1:
             nodes = self._graph.nodes
             main = next((one for one in ids if is_compute(nodes[one].node.target)), main)
+            self.part_of.update((one, main) for one in ids if one != main)
         known = self.nodes[main]
         self.nodes[main] = total if math.isnan(known) else known + total
         self.ticks[main] = max(self.ticks[main], tick_ns)
-        if len(ids) > 1:
-            self.part_of.update((one, main) for one in ids if one != main)
 
 
 def instruction_nodes(graph: ModelGraph) -> dict[int, list[int]]:
