@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QStackedWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget
 from typing_extensions import override
 
 from devtools_app.jobs.generated import generated_report
@@ -21,7 +21,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.call_plot import CallDots, CallPlot
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.plot import NOTHING
-from devtools_app.widgets.splitter import splitter
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.state_plot import StatePlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -74,12 +74,15 @@ class CallsPane(PanelActions, Pane):
         self._connect()
 
     def _lay_out_content(self) -> None:
+        whole = QSplitter(Qt.Orientation.Vertical)
+        above, below = (QSplitter(Qt.Orientation.Horizontal) for _ in range(2))
         self._lists = QStackedWidget()
+        self.set_content(whole)
+        fill_splitter(whole, above, below, sizes=[260, 400])
+        fill_splitter(above, self.plot, self.bytes, sizes=[500, 500])
+        fill_splitter(below, self._lists, self.times, sizes=[610, 390])
         self._lists.addWidget(self.calls)
         self._lists.addWidget(self.state_changes)
-        above = splitter(Qt.Orientation.Horizontal, self.plot, self.bytes, sizes=[500, 500])
-        below = splitter(Qt.Orientation.Horizontal, self._lists, self.times, sizes=[610, 390])
-        self.set_content(splitter(Qt.Orientation.Vertical, above, below, sizes=[260, 400]))
 
     def _connect(self) -> None:
         for plot in (self.plot, self.bytes):

@@ -38,6 +38,7 @@ from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.form_scroll import FormScroll
 from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
@@ -129,30 +130,10 @@ class ComparePane(PanelActions, Pane):
             label.setAccessibleName(name)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.details.add_tool(self.lists, right=True)
-        upper = QSplitter(Qt.Orientation.Horizontal)
-        upper.addWidget(self.summary)
-        beside = QVBoxLayout(self._variant_side)
-        beside.setContentsMargins(0, 0, 8, 4)
-        beside.addWidget(self.blocks)
-        beside.addWidget(self.tree, 1)
-        beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
-        upper.addWidget(self._variant_side)
-        upper.setSizes([770, 230])
-        upper.setStretchFactor(0, 3)
-        upper.setStretchFactor(1, 1)
-        lower = self._lower = QSplitter(Qt.Orientation.Horizontal)
-        lower.addWidget(self.details)
-        lower.addWidget(self.bars)
-        lower.setSizes([620, 320])
-        lower.setStretchFactor(0, 1)
-        split = self._split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(upper)
-        split.addWidget(lower)
-        split.setSizes([260, 240])
-        for part in (upper, lower, split):
-            part.setChildrenCollapsible(False)
-            part.setHandleWidth(1)
-        page = QWidget()
+        upper, lower = (QSplitter(Qt.Orientation.Horizontal) for _ in range(2))
+        page, split = QWidget(), QSplitter(Qt.Orientation.Vertical)
+        self._lower, self._split = lower, split
+        self.set_content(FormScroll(page))  # large text leaves the tables no room below the verdict
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(2)
@@ -160,7 +141,18 @@ class ComparePane(PanelActions, Pane):
             label.setContentsMargins(14, 0, 14, 4)
             layout.addWidget(label)
         layout.addWidget(split, 1)
-        self.set_content(FormScroll(page))  # large text leaves the tables no room below the verdict
+        fill_splitter(split, upper, lower, sizes=[260, 240])
+        fill_splitter(upper, self.summary, self._variant_side, sizes=[770, 230])
+        fill_splitter(lower, self.details, self.bars, sizes=[620, 320])
+        for part, at, factor in ((upper, 0, 3), (upper, 1, 1), (lower, 0, 1)):
+            part.setStretchFactor(at, factor)
+        for part in (upper, lower, split):
+            part.setHandleWidth(1)
+        beside = QVBoxLayout(self._variant_side)
+        beside.setContentsMargins(0, 0, 8, 4)
+        beside.addWidget(self.blocks)
+        beside.addWidget(self.tree, 1)
+        beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
         self.theme.follow(self._restyle)
         self._restyle()
 

@@ -32,6 +32,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tolerance_fields import ToleranceFields
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -122,21 +123,17 @@ class GapPane(PanelActions, Pane):
         context.jobs["run"].changed.connect(self._await_sample)
 
     def _lay_out_content(self) -> None:
-        beside = QSplitter(Qt.Orientation.Vertical)
-        beside.addWidget(self.plot)
-        beside.addWidget(self.worst)
+        page, beside = QWidget(), QSplitter(Qt.Orientation.Vertical)
         below = QSplitter(Qt.Orientation.Horizontal)
-        below.addWidget(self.table)
-        below.addWidget(beside)
-        below.setSizes([700, 360])
-        below.setChildrenCollapsible(False)
-        page = QWidget()
+        self.set_content(page)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(1)
         layout.addWidget(self.growth)
         layout.addWidget(below, 1)
-        self.set_content(page)
+        fill_splitter(below, self.table, beside, sizes=[700, 360])
+        beside.addWidget(self.plot)
+        beside.addWidget(self.worst)
 
     # -- state -----------------------------------------------------------------------------
 

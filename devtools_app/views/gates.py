@@ -22,6 +22,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.problem_label import problem_label
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.evaluate.report import VariantFigures, evaluation_report
@@ -132,7 +133,10 @@ class GatesPane(PanelActions, Pane):
         self._metric_chosen()
 
     def _lay_out_content(self) -> None:
-        upper = QWidget()
+        parts, upper = QSplitter(Qt.Orientation.Vertical), QWidget()
+        self.set_content(parts)
+        fill_splitter(parts, upper, self.trend, sizes=[360, 240])
+        self.trend.hide()
         column = QVBoxLayout(upper)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -141,13 +145,6 @@ class GatesPane(PanelActions, Pane):
         column.addWidget(self.missing)
         column.addWidget(self.problem)
         column.addWidget(self.table, 1)
-        parts = QSplitter(Qt.Orientation.Vertical)
-        parts.setChildrenCollapsible(False)
-        parts.addWidget(upper)
-        parts.addWidget(self.trend)
-        parts.setSizes([360, 240])
-        self.trend.hide()
-        self.set_content(parts)
 
     # -- state -----------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.slice_bar import SliceBar
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tensor_plots import TensorHeat, ValueHistogram
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -101,30 +102,20 @@ class TensorPane(PanelActions, Pane):
     def _lay_out_content(self) -> None:
         for tool in (self.shown, self.others, self.slices):
             self.add_tool(tool)
-        left = QSplitter(Qt.Orientation.Vertical)
-        left.addWidget(self.list)
-        left.addWidget(self.facts)
-        left.setSizes([190, 260])
+        page, whole = QWidget(), QSplitter(Qt.Orientation.Horizontal)
+        left, right = (QSplitter(Qt.Orientation.Vertical) for _ in range(2))
         self.drawn = QStackedWidget()
-        self.drawn.addWidget(self.heat)
-        self.drawn.addWidget(self.values)
-        right = QSplitter(Qt.Orientation.Vertical)
-        right.addWidget(self.histogram)
-        right.addWidget(self.drawn)
-        right.setSizes([120, 330])
-        whole = QSplitter(Qt.Orientation.Horizontal)
-        whole.addWidget(left)
-        whole.addWidget(right)
-        whole.setSizes([500, 570])
-        whole.setStretchFactor(0, 1)
-        whole.setStretchFactor(1, 2)
-        for part in (left, right, whole):
-            part.setChildrenCollapsible(False)
-        page = QWidget()
+        self.set_content(page)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(whole)
-        self.set_content(page)
+        fill_splitter(whole, left, right, sizes=[500, 570])
+        whole.setStretchFactor(0, 1)
+        whole.setStretchFactor(1, 2)
+        fill_splitter(left, self.list, self.facts, sizes=[190, 260])
+        fill_splitter(right, self.histogram, self.drawn, sizes=[120, 330])
+        self.drawn.addWidget(self.heat)
+        self.drawn.addWidget(self.values)
 
     def _connect(self) -> None:
         self.list.row_chosen.connect(self._row_chosen)

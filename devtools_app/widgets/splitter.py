@@ -1,4 +1,4 @@
-"""A splitter of parts that all stay visible."""
+"""Splitters of parts that all stay visible."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ def splitter(way: Qt.Orientation, *parts: QWidget, sizes: list[int]) -> QSplitte
         sizes: of the parts, in proportion
     """
     found = QSplitter(way)
-    found.setChildrenCollapsible(False)
-    for part in parts:
-        found.addWidget(part)
-    found.setSizes(sizes)
+    fill_splitter(found, *parts, sizes=sizes)
     return found
+
+
+def fill_splitter(into: QSplitter, *parts: QWidget, sizes: list[int]) -> None:
+    """Add parts that cannot be collapsed to a splitter.
+
+    One that is in its place already: with a style sheet each change of its parent costs a table
+    1 ms, so views are put together from the outside to the inside.
+    """
+    into.setChildrenCollapsible(False)
+    for part in parts:
+        into.addWidget(part)
+    into.setSizes(sizes)
