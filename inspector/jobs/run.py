@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from inspector.jobs.messages import Ended, Message, Outcome
+from inspector.jobs.messages import STOP, Ended, Message, Outcome
 from inspector.jobs.output_file import prepare_file
 from inspector.jobs.output_folder import FolderError, Scratch, prepare_folder
 from inspector.jobs.process import Worker
@@ -20,6 +20,7 @@ from inspector.units import format_estimate
 from schema.objects.codec import ContentError, to_json
 
 _SLICE_SECONDS = 0.1  # a cancel from another thread is noticed after at most that
+_STOP_SECONDS = 10.0  # for the run in progress and the files of a job that keeps partial results
 
 
 class JobPlace(Protocol):
@@ -109,7 +110,8 @@ class JobRun:
             target: folder or file for the job's files; None if it writes none
             force: replace existing files
             worker: idle worker of its kind, started ahead
-            timeout: seconds after which the job is ended
+            timeout: seconds after which the job is ended; one that keeps partial results is
+                asked for them first
             options: for the worker, in addition to the request
 
         Raises: FolderError if the target cannot be used, before anything is started
@@ -246,6 +248,9 @@ class JobRun:
 
     def _check_time(self) -> None:
         if self._until is not None and time.monotonic() > self._until:
+            if self.send(dict(STOP)):
+                self._until = time.monotonic() + _STOP_SECONDS
+                return
             self._until = None
             with contextlib.suppress(OSError):
                 assert self._worker is not None

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from inspector.cli.main import VERBS, main
+from inspector.jobs.executing import RunJob
+from inspector.jobs.messages import Ended
+from inspector.jobs.run import JobRun
 from schema import etdump
 from schema.version import __version__
 from tests.inspector.cli_runs import FORMATS, READING, Run, run, valid
@@ -319,6 +322,21 @@ def test_interrupted_run_keeps_the_runs_there_are_and_twice_interrupted_nothing(
     assert [one["path"] for one in report["files"]] == ["outputs.pt", "run.etdp"]
     dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
     assert len(dump.run_data) == 1 + len(report["traced_run_ms"])
+
+
+def test_a_run_that_times_out_keeps_the_runs_there_are(tmp_path) -> None:
+    out = tmp_path / "out"
+    running = JobRun(RunJob(str(DATA / "extra/counter_state/model.pte"), runs=999_999_999), out)
+    try:
+        while not running._supervisor._may_stop:  # its first inference has begun
+            running.take(0.1)
+        running._until = 0.0
+        outcome = running.wait(60)
+    finally:
+        running.close()
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED
+    assert json.loads((out / "run.json").read_text("utf-8"))["stopped"]["runs"] > 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
