@@ -42,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_folder_output(
         parser,
         "folder for the program, required by export; of run: for a report of its calls;"
+        " of gap: for the tokens that were read, which the next call goes on with;"
         " of gap --by-node: for the values of each call",
     )
     _add_text(parser)

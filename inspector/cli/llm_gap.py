@@ -12,14 +12,14 @@ from typing import Any
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.gap import gap_answer
 from inspector.cli.gap_of_run import gap_of_run
-from inspector.cli.job_runs import check_there, finished
+from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.llm_files import LlmFiles, exported_files
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.generating import LlmGapJob
 from inspector.jobs.messages import STOP
-from inspector.jobs.output_folder import HIDDEN
+from inspector.jobs.output_folder import HIDDEN, FolderError, check_folder
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import FLOAT
 from inspector.recipes.source import LLM_SUFFIXES, Source, SourceKind, parse_source
@@ -44,12 +44,15 @@ def run(options: Namespace) -> Answer:
     if options.by_node:
         raise CommandError("--by-node compares one model with its float program", USAGE)
     words: list[str] = options.words
-    reports = [_compared(Namespace(**{**vars(options), "words": [word]})) for word in words]
+    reports = [
+        _compared(Namespace(**{**vars(options), "words": [word]}), rows=_rows_file(options, number))
+        for number, word in enumerate(words, 1)
+    ]
     options.inputs = [one["program"] for one in reports]
     named = list(zip(words, reports, strict=True))
     return Answer(
         {"variants": [{"name": word, **one} for word, one in named]},
-        lines=[f"{len(reports[0]['rows']):,} tokens, each variant beside its float model"],
+        lines=[f"{reports[0]['row_count']:,} tokens, each variant beside its float model"],
         tables=(shown(variant_table(named)),),
         issues=_issues(options),
     )
@@ -57,10 +60,9 @@ def run(options: Namespace) -> Answer:
 
 def _of_one(options: Namespace) -> Answer:
     """Compare one model: its tokens, and the nodes of the first calls if requested."""
-    if options.folder is not None and not options.by_node:
-        raise CommandError("-o keeps the values of --by-node N", USAGE)
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as inputs:
-        report = _compared(options, inputs if options.by_node else "", stops=True)
+        rows = "" if options.by_node else _rows_file(options, 1)
+        report = _compared(options, inputs if options.by_node else "", rows=rows, stops=True)
         answer = replace(_answer(report), issues=_issues(options))
         return _with_nodes(answer, options, report, inputs) if options.by_node else answer
 
@@ -94,12 +96,35 @@ def _with_nodes(answer: Answer, options: Namespace, report: dict[str, Any], inpu
     )
 
 
-def _compared(options: Namespace, inputs: str = "", *, stops: bool = False) -> dict[str, Any]:
+def _rows_file(options: Namespace, number: int) -> str:
+    """Return the file of the tokens of a model, empty where none is kept.
+
+    Raises: CommandError if the folder has something else in it, OSError
+    """
+    if options.folder is None:
+        return ""
+    folder = Path(options.folder)
+    if not any(folder.glob("tokens-*.jsonl")):
+        try:
+            check_folder(folder, force=options.force)
+        except FolderError as error:
+            raise refused(error) from error
+        folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"tokens-{number}.jsonl"
+    if options.force:
+        path.unlink(missing_ok=True)
+    return str(path)
+
+
+def _compared(
+    options: Namespace, inputs: str = "", *, rows: str = "", stops: bool = False
+) -> dict[str, Any]:
     """Return the report of one model.
 
     Args:
         options: of the verb
         inputs: folder for the inputs of the first calls, empty for none
+        rows: file of the tokens, empty for none
         stops: whether Ctrl+C keeps the tokens so far; variants are compared on the same ones
 
     Raises: CommandError, OSError
@@ -128,6 +153,7 @@ def _compared(options: Namespace, inputs: str = "", *, stops: bool = False) -> d
         inputs=inputs,
         calls=options.by_node or 0,
         libraries=tuple(options.libraries),
+        rows=rows,
     )
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
@@ -165,8 +191,12 @@ def _issues(options: Namespace) -> list[Issue]:
 
 def _answer(report: dict[str, Any]) -> Answer:
     first, unexplained = report["first_difference"], report["first_unexplained"]
-    read, asked = len(report["rows"]), len(report["tokens"])
-    lines = [f"stopped behind {read:,} of {asked:,} tokens"] if read < asked else []
+    read, asked, rows = report["row_count"], report["token_count"], report["rows"]
+    lines = [report["restart"]] if "restart" in report else []
+    if read < asked:
+        lines.append(f"stopped behind {read:,} of {asked:,} tokens")
+    if len(rows) < read:
+        lines.append(f"shown are the first {len(rows):,} of {read:,} tokens; -o FOLDER keeps all")
     lines += [
         f"top-1 agreement {format_share(report['top1_agreement'])} of {read:,}"
         f" tokens, mean KL {report['mean_kl']:.3g}, largest error {report['max_abs']:.3g}",
@@ -181,4 +211,4 @@ def _answer(report: dict[str, Any]) -> Answer:
         )
     else:
         lines.append(f"the choice behind token {unexplained} differs by more than twice the error")
-    return Answer(report, lines=lines, tables=(shown(token_table(report["rows"])),))
+    return Answer(report, lines=lines, tables=(shown(token_table(rows)),))

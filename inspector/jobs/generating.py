@@ -79,6 +79,7 @@ class LlmGapJob:
         inputs: folder for the inputs of the first calls, one file a call; empty for none
         calls: whose inputs are written, at most
         libraries: files that register operators
+        rows: file of the tokens that were read, which a further call goes on with; empty for none
     """
 
     program: str
@@ -93,6 +94,7 @@ class LlmGapJob:
     inputs: str = ""
     calls: int = 0
     libraries: tuple[str, ...] = ()
+    rows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

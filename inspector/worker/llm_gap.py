@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,15 @@ from compiler.errors import CompileError
 from compiler.llm.config import LlmConfig, read_config, split_settings
 from compiler.llm.memory_check import check_model_memory
 from compiler.llm.model import build_model
+from inspector.files.machine import torch_release
 from inspector.jobs.generating import GenerateJob, LlmGapJob
+from inspector.recipes.data_source import fingerprint
 from inspector.worker import executing
 from inspector.worker.exporter import AnswerError, timed_stage
 from inspector.worker.generating import load_runner, with_tokenizer
 from inspector.worker.kernels import with_libraries
 from inspector.worker.tasks import Task
+from inspector.worker.token_rows import MOST_ROWS, TokenRows, tokens_left
 from runtime.llm.text_runner import TextRunner
 
 
@@ -47,31 +49,42 @@ def work(job: LlmGapJob, task: Task) -> dict[str, Any]:
             read = reference_reader(config)
         except CompileError as error:
             raise AnswerError(f"{job.config}: {error}") from error
-    rows: list[dict[str, Any]] = []
     kept = _KeptInputs(job)
-    with timed_stage(task.notify, "run"):
-        for place, part, wanted in _in_turn(parts, read):
+    rows = TokenRows()
+    with timed_stage(task.notify, "run"), rows.stored(job.rows, _key(job, config), parts):
+        for place, part, wanted in tokens_left(parts, rows.known, read):
             if place == 0:
                 runner.reset()
             token = part[place]
             kept.add(runner, token)
             text = runner.tokenizer.decode([token])
             row = _row(place, part, wanted, runner.logits_of([token]), text)
-            rows.append({**row, "position": len(rows)})
-            task.notify("counted", done=len(rows), total=len(tokens))
-            if task.stop.is_asked() and len(rows) > 1:
+            rows.add({**row, "position": rows.sums.count})
+            task.notify("counted", done=rows.sums.count, total=len(tokens))
+            if task.stop.is_asked() and rows.sums.count > 1:
                 break
-    method = {"method": kept.method} if kept.method else {}
-    return {"program": job.program, "tokens": tokens, "rows": rows, **method, **_summary(rows)}
+    return {
+        "program": job.program,
+        "tokens": tokens[:MOST_ROWS],
+        "token_count": len(tokens),
+        **({"method": kept.method} if kept.method else {}),
+        **({"restart": rows.restart} if rows.restart else {}),
+        **rows.sums.summary(),
+    }
 
 
-def _in_turn(
-    parts: list[list[int]], read: Callable[[list[int]], Iterator[torch.Tensor]]
-) -> Iterator[tuple[int, list[int], torch.Tensor]]:
-    """Return each token's place in its part, the part, and the logits of the float module."""
-    for part in parts:
-        for place, wanted in enumerate(read(part)):
-            yield place, part, wanted
+def _key(job: LlmGapJob, config: LlmConfig) -> dict[str, str]:
+    """Return what is compared and how, by name; the tokens themselves are in the rows.
+
+    Raises: OSError
+    """
+    files = [fingerprint(path) for path in (job.program, *job.data_files, *job.libraries)]
+    model = [fingerprint(path) for path in (job.config, config.base.checkpoint) if path]
+    return {
+        "the program": " ".join((job.engine, str(job.threads), *files)),
+        "the float model": " ".join((job.settings, *model)),
+        "torch": torch_release(),
+    }
 
 
 class _KeptInputs:
@@ -143,21 +156,6 @@ def _row(
         "margin": margin,
         "reference_loss": None if following is None else -float(reference[following]),
         "loss": None if following is None else -float(own[following]),
-    }
-
-
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return agreement and perplexities; the first call whose choice differs beyond its error."""
-    read = [one for one in rows if one["loss"] is not None]
-    beyond = (one for one in rows if not one["top1"] and one["margin"] > 2 * one["max_abs"])
-    return {
-        "top1_agreement": sum(one["top1"] for one in rows) / len(rows),
-        "mean_kl": sum(one["kl"] for one in rows) / len(rows),
-        "max_abs": max(one["max_abs"] for one in rows),
-        "perplexity": math.exp(sum(one["loss"] for one in read) / len(read)),
-        "reference_perplexity": math.exp(sum(one["reference_loss"] for one in read) / len(read)),
-        "first_difference": next((one["position"] for one in rows if not one["top1"]), None),
-        "first_unexplained": next((one["position"] for one in beyond), None),
     }
 
 
