@@ -228,3 +228,27 @@ def test_what_is_folded_from_weights_is_a_weight_with_its_value(name: str) -> No
         assert spec.persistent is True
         assert spec.target in built.state_dict
         assert spec.target not in built.constants
+
+
+class WrittenOnly(nn.Module):
+    """A buffer that is overwritten and never read, beside an expression of weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 2))
+        self.register_buffer("last", torch.zeros(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last.copy_(x[0])
+        return x @ self.weight.exp().t()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning:copyreg")  # torch's own, of a deep copy
+@pytest.mark.parametrize("partitioners", [[], [XnnpackPartitioner()]])
+def test_a_buffer_that_is_only_written_stays(partitioners: list[Any]) -> None:
+    module, given = WrittenOnly().eval(), torch.randn(4, 2)
+    exported = torch.export.export(module, (given,)).run_decompositions({})  # without the copy
+    lowered = to_edge_transform_and_lower(exported, partitioner=partitioners)
+    buffer = lowered.to_executorch().buffer
+    found = Runtime.get().load_program(buffer).load_method("forward").execute([given])[0]
+    torch.testing.assert_close(found, given @ module.weight.exp().t())

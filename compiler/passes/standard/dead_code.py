@@ -53,7 +53,7 @@ def remove_unused_parameters_pass(exported_program: ExportedProgram) -> Exported
 
 
 def drop_unused_weights(draft: ProgramDraft) -> None:
-    """Remove the weights and constants that no node of a draft reads, with their data."""
+    """Remove the weights and constants that no node of a draft reads or writes, with their data."""
     unused = _unused(draft.graph, draft.signature)
     if not unused:
         return
@@ -71,7 +71,12 @@ def drop_unused_weights(draft: ProgramDraft) -> None:
 
 
 def _unused(graph: torch.fx.Graph, signature: ExportGraphSignature) -> set[str]:
-    data = {s.arg.name for s in signature.input_specs if s.kind in _DATA}
+    written = {spec.target for spec in signature.output_specs if spec.target is not None}
+    data = {
+        spec.arg.name
+        for spec in signature.input_specs
+        if spec.kind in _DATA and spec.target not in written
+    }
     return {
         node.name
         for node in graph.nodes
