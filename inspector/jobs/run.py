@@ -110,8 +110,8 @@ class JobRun:
             target: folder or file for the job's files; None if it writes none
             force: replace existing files
             worker: idle worker of its kind, started ahead
-            timeout: seconds after which the job is ended; one that keeps partial results is
-                asked for them first
+            timeout: seconds after which the job is ended; partial results are requested first of
+                one that keeps them
             options: for the worker, in addition to the request
 
         Raises: FolderError if the target cannot be used, before anything is started
