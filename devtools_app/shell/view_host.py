@@ -140,8 +140,8 @@ class ViewHost(QWidget):
         self._empty.show_need(need)
 
     def _arrived(self, module: str) -> None:
-        if module == self.spec.module and self._view is None:
-            self._refresh_with_focus()
+        if module == self.spec.module:
+            self.postpone_first()
 
     def _refresh_with_focus(self) -> None:
         """Show the state; the view has the keyboard if it waited for the view."""
@@ -193,9 +193,11 @@ class ViewHost(QWidget):
         started = time.perf_counter()
         result = self._view is None
         view = self._placed_view()
-        self._stack.setCurrentWidget(view)
+        # Filled before it is seen: each part that is shown in a visible view lays out all of it up
+        # to the window, 3 ms each.
         if isinstance(view, View):
             view.show_state(state)
+        self._stack.setCurrentWidget(view)
         self._shown = state
         taken = time.perf_counter() - started
         if taken > FRAME_SECONDS and not result:

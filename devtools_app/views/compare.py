@@ -118,7 +118,7 @@ class ComparePane(PanelActions, Pane):
             self.empty.add_button("Show the recipe", lambda: self._ask(ShowView("recipe"))),
             self.empty.add_button("Open files…", lambda: self._ask(ChooseFiles())),
         )
-        self._offer_others(shown=False)
+        self._offer_others(recipe=False, files=False)
         self._lay_out_content()
         self._wire()
 
@@ -182,16 +182,19 @@ class ComparePane(PanelActions, Pane):
     @override
     def show_state(self, state: State) -> None:
         """Compare the sessions that a state names."""
-        self._offer_others(shown=False)
         if state.session is None:
+            self._offer_others(recipe=False, files=False)
             self.show_need(NO_SESSION)
             return
         shown = compared_sessions(state)
+        alone = len(shown) < 2
+        changes = alone and shown_variant(state) is not None
+        self._offer_others(recipe=changes, files=alone)
         self._offer(state, shown)
         self._show_tree(state)
         self.errors.end_others(shown)
-        if len(shown) < 2:
-            self._show_alone()
+        if alone:
+            self._show_alone(can_change=changes)
             return
         measurement = self.measurer.known(shown)
         gaps = tuple(state.gaps_of(one) for one in shown)
@@ -229,12 +232,9 @@ class ComparePane(PanelActions, Pane):
         self._has_variants = len(rows) > 0
         self._show_variants()
 
-    def _show_alone(self) -> None:
+    def _show_alone(self, *, can_change: bool) -> None:
         """Show that a second session is missing, or offer other variants of the program."""
-        self._offer_others(shown=True)
-        changes = shown_variant(self.state) is not None
-        self._offers[0].setVisible(changes)
-        self.show_need(_ALONE if changes else _ALONE_FIXED)
+        self.show_need(_ALONE if can_change else _ALONE_FIXED)
         others = [one for one in self._variants if not one.session]
         if others:
             self._content = None
@@ -244,8 +244,8 @@ class ComparePane(PanelActions, Pane):
             self._show_tables(shown=False)
             self.stack.setCurrentIndex(1)
 
-    def _offer_others(self, *, shown: bool) -> None:
-        for button in self._offers:
+    def _offer_others(self, *, recipe: bool, files: bool) -> None:
+        for button, shown in zip(self._offers, (recipe, files), strict=True):
             button.setVisible(shown)
 
     def _show_tables(self, *, shown: bool) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
+    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -32,7 +33,7 @@ from devtools_app.widgets.job_page import set_job_page, show_job_page
 from devtools_app.widgets.kept_focus import kept_focus
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
-from devtools_app.widgets.splitter import splitter
+from devtools_app.widgets.splitter import fill_splitter
 from devtools_app.widgets.table_view import TableView
 from inspector.files.language_model import no_language_model
 from inspector.files.session import Session
@@ -237,15 +238,15 @@ class GenerateView(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
+        parts = QSplitter(Qt.Orientation.Horizontal)
+        column, right = (QSplitter(Qt.Orientation.Vertical) for _ in range(2))
         left = QWidget()
         left.setObjectName("page")
-        scroll = FormScroll(left)
-        column = splitter(Qt.Orientation.Vertical, scroll, self.times, sizes=[310, 290])
-        text = (self.output, self.plot, self.calls)
-        right = splitter(Qt.Orientation.Vertical, *text, sizes=[240, 130, 230])
-        parts = splitter(Qt.Orientation.Horizontal, column, right, sizes=[430, 750])
-        parts.setStretchFactor(1, 1)
         set_job_page(self, self._pages, self._empty, bar, self._error, parts)
+        fill_splitter(parts, column, right, sizes=[430, 750])
+        parts.setStretchFactor(1, 1)
+        fill_splitter(column, FormScroll(left), self.times, sizes=[310, 290])
+        fill_splitter(right, self.output, self.plot, self.calls, sizes=[240, 130, 230])
         bar.addWidget(self._title, 1)
         for button in (self._stop, self._go):
             bar.addWidget(button)

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QWidget
-
-
-def splitter(way: Qt.Orientation, *parts: QWidget, sizes: list[int]) -> QSplitter:
-    """Return a splitter whose parts cannot be collapsed.
-
-    Args:
-        way: in which the parts follow one another
-        parts: the widgets
-        sizes: of the parts, in proportion
-    """
-    found = QSplitter(way)
-    fill_splitter(found, *parts, sizes=sizes)
-    return found
 
 
 def fill_splitter(into: QSplitter, *parts: QWidget, sizes: list[int]) -> None:
@@ -24,6 +10,11 @@ def fill_splitter(into: QSplitter, *parts: QWidget, sizes: list[int]) -> None:
 
     One that is in its place already: with a style sheet each change of its parent costs a table
     1 ms, so views are put together from the outside to the inside.
+
+    Args:
+        into: the splitter
+        parts: the widgets, in the order of the splitter
+        sizes: of the parts, in proportion
     """
     into.setChildrenCollapsible(False)
     for part in parts:
