@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidge
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
+from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.jobs.imports import import_later
 from devtools_app.widgets.accessible import announce, set_accessible_role
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -80,7 +81,8 @@ class Plot(QWidget):
         self._wait = QTimer(self, singleShot=True, interval=_RETRY)
         self._wait.timeout.connect(self.redraw)
         self._resized = QTimer(self, singleShot=True, interval=0)  # often, as panels slide in
-        self._resized.timeout.connect(self._draw_if_seen)
+        self._resized.timeout.connect(self._draw_in_turn)
+        self._in_turn = False
         set_accessible_role(self, QAccessible.Role.Chart)
         self.setMouseTracking(True)
         self.setAutoFillBackground(True)
@@ -159,7 +161,7 @@ class Plot(QWidget):
     @property
     def waiting(self) -> bool:
         """Return whether drawing waits, for the import of pyqtgraph or for other events."""
-        return self._wait.isActive() or self._resized.isActive()
+        return self._wait.isActive() or self._resized.isActive() or self._in_turn
 
     def set_hint(self, width: int, height: int) -> None:
         """Set the preferred size."""
@@ -196,6 +198,18 @@ class Plot(QWidget):
             self._resized.start()  # a surface takes 15 ms, in an event of its own
         else:
             self._draw_if_seen()
+
+    def _draw_in_turn(self) -> None:
+        """Draw, or make the surface first: plots that appear together take turns."""
+        if self._chart is None and not self.is_empty():
+            self._in_turn = True
+            gui_thread().post(self, self._take_turn)
+        else:
+            self._draw_if_seen()
+
+    def _take_turn(self) -> None:
+        self._in_turn = False
+        self._draw_if_seen()
 
     def _draw_if_seen(self) -> None:
         self._stale = not self.isVisible()
