@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
+from pathlib import Path
 
 from devtools_app.state.state import State
 from devtools_app.state.sweep_file import sweep_path
@@ -20,10 +21,18 @@ class Opens(Enum):
     SESSIONS = auto()  # one session or more
 
 
+class Content(Enum):
+    """What reading files shows them to be."""
+
+    VALUES = auto()  # of nodes, all of them
+    SESSION = auto()  # one that a session can be of is among them
+    UNKNOWN = auto()  # none is of a known format: opening them is an error
+
+
 def opens_as(paths: tuple[str, ...], state: State) -> Opens:
     """Return what files and folders become when they are opened together now.
 
-    Only first bytes are read, so that the GUI thread may ask; `hold_values` decides the rest.
+    Only first bytes are read, so that the GUI thread may ask; `content_of` decides the rest.
     """
     if not paths:
         return Opens.NOTHING
@@ -53,3 +62,25 @@ def hold_values(paths: tuple[str, ...], check: Callable[[], None]) -> bool:
         if not is_node_data(path):
             return False
     return True
+
+
+def content_of(paths: tuple[str, ...], check: Callable[[], None]) -> Content:
+    """Return what files and folders are by their content; for a thread, as `hold_values`.
+
+    Args:
+        paths: files and folders
+        check: called before each file; may raise to stop
+    """
+    from inspector.files.load import expand, sniff_file
+
+    if hold_values(paths, check):
+        return Content.VALUES
+    try:
+        names = expand(paths)
+    except OSError:  # a folder that may not be read, as opening it will say
+        return Content.UNKNOWN
+    for name in names:
+        check()
+        if sniff_file(Path(name)):
+            return Content.SESSION
+    return Content.UNKNOWN

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
-from devtools_app.sessions.open_kind import Opens, opens_as
+from devtools_app.sessions.open_kind import Content, Opens, opens_as
 from devtools_app.state.state import State
 
 _NAMED = 3  # files that are named one by one
@@ -22,13 +22,13 @@ class DropWords:
         title: what happens to it
         text: one sentence more
         paths: files and folders that would be opened; empty if the data is refused
-        perhaps_values: whether only reading the files shows what they are
+        unread: whether only reading the files shows what they are
     """
 
     title: str
     text: str
     paths: tuple[str, ...] = ()
-    perhaps_values: bool = False
+    unread: bool = False
 
 
 def drop_words(data: QMimeData, state: State) -> DropWords:
@@ -57,27 +57,34 @@ def _unreadable(paths: tuple[str, ...]) -> DropWords:
     return DropWords(f"{_named(paths)} {why}", "Nothing is opened.")
 
 
-def opening_words(paths: tuple[str, ...], state: State, *, values: bool | None = None) -> DropWords:
+def opening_words(
+    paths: tuple[str, ...], state: State, content: Content | None = None
+) -> DropWords:
     """Return what opening files and folders would do.
 
     Args:
         paths: of which one exists at least
         state: of the window
-        values: whether all hold values of nodes; None if that is not known
+        content: of the files; None if they were not read yet
     """
     names, shown = _named(paths), state.open_session
     others = f" {len(state.sessions)} open already stay." if state.sessions else ""
     if others and len(state.sessions) == 1:
         others = f" {state.sessions[0].session.name} stays open."
-    kind = Opens.SESSIONS if values is False else opens_as(paths, state)
+    kind = opens_as(paths, state)
     match kind:
         case Opens.WORKSPACE:
             words = f"Open the workspace {names}", f"Its sessions open.{others}"
         case Opens.SWEEP:
             words = f"Show the sweep {names}", "Its points open in the Sweep view."
-        case Opens.PERHAPS_VALUES if shown is not None and values:
+        case _ if content is Content.UNKNOWN:
+            return _unknown(paths)
+        case _ if content is Content.VALUES and shown is None:
+            text = "Open the program of these nodes first; they colour its graph."
+            return DropWords(f"{names}: values of nodes", text)
+        case _ if content is Content.VALUES and shown is not None:
             words = f"Add {names} to {shown.session.name}", "Its values colour the graph."
-        case Opens.PERHAPS_VALUES if shown is not None:
+        case Opens.PERHAPS_VALUES if content is None and shown is not None:
             into = f"Values of nodes colour the graph of {shown.session.name}"
             words = f"Open {names}", f"{into}, anything else opens as a new session."
         case _ if all(map(os.path.isdir, paths)):
@@ -85,7 +92,22 @@ def opening_words(paths: tuple[str, ...], state: State, *, values: bool | None =
         case _:
             together = "They open" if len(paths) > 1 else "It opens"
             words = f"Open {names}", f"{together} as a new session.{others}"
-    return DropWords(*words, paths, values is None and kind is Opens.PERHAPS_VALUES)
+    settled = kind in (Opens.WORKSPACE, Opens.SWEEP) or content is not None
+    return DropWords(*words, paths, unread=not settled)
+
+
+def _unknown(paths: tuple[str, ...]) -> DropWords:
+    names = _named(paths)
+    if all(map(os.path.isdir, paths)):
+        title = f"No ExecuTorch file lies in {names}"
+    elif len(paths) > 1:
+        title = f"No ExecuTorch file is among {names}"
+    else:
+        title = f"{names} is not an ExecuTorch file"
+    text = "Nothing is opened."
+    if all(path.endswith(".py") for path in paths):
+        text += " File > Compile… makes a program of a function in it."
+    return DropWords(title, text)
 
 
 def _named(paths: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.latest import Latest
-from devtools_app.sessions.open_kind import hold_values
+from devtools_app.sessions.open_kind import Content, content_of
 from devtools_app.shell.drop_words import DropWords, drop_words, opening_words
 from devtools_app.state.store import Store
 from devtools_app.widgets.drop_cover import DropCover
@@ -97,15 +97,15 @@ class Dropping(QObject):
 
     def _begin(self, words: DropWords) -> DropWords:
         self._words = words
-        if words.perhaps_values:
-            self._reading.submit(lambda token: hold_values(words.paths, token.check))
+        if words.unread:
+            self._reading.submit(lambda token: content_of(words.paths, token.check))
         return words
 
-    def _read(self, values: bool) -> None:
+    def _read(self, content: Content) -> None:
         """Announce what a drop does, now that the dragged files were read."""
         if self._words is None:
             return
-        self._words = opening_words(self._words.paths, self._store.state, values=values)
+        self._words = opening_words(self._words.paths, self._store.state, content)
         if not self.cover.isHidden():
             self.cover.hide()
             self._show(self._words)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from devtools_app.sessions.open_kind import Opens, opens_as
+from devtools_app.sessions.open_kind import Content, Opens, content_of, opens_as
 from devtools_app.shell import file_drop
 from devtools_app.shell.drop_words import drop_words, opening_words
 from devtools_app.shell.window import MainWindow
@@ -149,10 +149,10 @@ def test_each_kind_of_file_is_announced_as_it_opens(opened, tmp_path):
         words = drop_words(files(*paths), state)
         assert said in f"{words.title}. {words.text}"
         assert words.paths == tuple(map(str, paths))
-        assert words.perhaps_values is (kind is Opens.PERHAPS_VALUES)
-    read = opening_words((str(values),), state, values=True)
+        assert words.unread is (kind is not Opens.WORKSPACE)
+    read = opening_words((str(values),), state, Content.VALUES)
     assert f"{read.title}. {read.text}".startswith(f"Add v.json to {name}. Its values")
-    read = opening_words((str(values),), state, values=False)
+    read = opening_words((str(values),), state, Content.SESSION)
     assert read.text == f"It opens as a new session. {name} stays open."
     assert opens_as((), state) is Opens.NOTHING
     assert opens_as((str(values),), State()) is Opens.SESSIONS  # no session takes them
@@ -178,7 +178,7 @@ def readers(monkeypatch) -> list[str]:
     ("content", "said"),
     [
         (VALUES, "Add dragged.json to "),
-        ('{"forward": ["no value"]}', "Open dragged.json. It opens as a new session."),
+        ('{"forward": ["no value"]}', "dragged.json is not an ExecuTorch file. Nothing is opened."),
     ],
 )
 def test_dragged_values_are_read_in_a_thread_and_then_announced(
@@ -193,6 +193,47 @@ def test_dragged_values_are_read_in_a_thread_and_then_announced(
     leave(opened)
     assert readers
     assert threading.main_thread().name not in readers
+
+
+@pytest.mark.parametrize("names", [("todo.txt",), ("todo.txt", "two.pte"), ("empty",)])
+def test_what_reading_shows_to_be_no_file_of_executorch_is_refused_before_the_drop(
+    opened, qtbot, tmp_path, names
+):
+    (tmp_path / "empty").mkdir()
+    for name in ("todo.txt", "two.pte"):
+        (tmp_path / name).write_text("buy, milk\n")
+    data, at = files(*(tmp_path / name for name in names)), middle(opened)
+    cover = opened._dropping.cover
+    assert drag_over(opened, data, at)
+    qtbot.waitUntil(lambda: "Nothing is opened" in cover.text)
+    assert cover.text.startswith(
+        ("todo.txt is not an Exec", "No ExecuTorch file is among todo", "No ExecuTorch file lies")
+    )
+    assert not send(opened, QDropEvent, data, at)
+    assert len(opened.store.state.sessions) == 1
+    assert not opened.controller.opener.busy
+
+
+def test_one_known_file_among_others_opens(tmp_path):
+    other = tmp_path / "todo.txt"
+    other.write_text("buy milk\n")
+    assert content_of((str(other), *map(str, SAMPLE_FILES)), lambda: None) is Content.SESSION
+
+
+def test_values_without_a_session_are_refused_with_what_they_need(tmp_path):
+    path = tmp_path / "v.json"
+    path.write_text(VALUES)
+    words = opening_words((str(path),), State(), content_of((str(path),), lambda: None))
+    assert not words.paths
+    assert "Open the program of these nodes first" in words.text
+
+
+def test_source_is_refused_with_what_makes_a_program_of_it(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("import torch\n")
+    words = opening_words((str(path),), State(), content_of((str(path),), lambda: None))
+    assert not words.paths
+    assert "File > Compile…" in words.text
 
 
 @pytest.mark.parametrize(("content", "titles"), [(VALUES, ["dropped"]), ('{"forward": [1]}', [])])
@@ -214,13 +255,13 @@ def test_a_drop_does_not_wait_for_the_words(opened, qtbot, tmp_path, monkeypatch
     path.write_text(VALUES)
     reading, may_end = threading.Event(), threading.Event()
 
-    def hold_values(paths: tuple[str, ...], check) -> bool:
+    def content_of(paths: tuple[str, ...], check) -> Content:
         reading.set()
         may_end.wait(10)
         check()
-        return True
+        return Content.VALUES
 
-    monkeypatch.setattr(file_drop, "hold_values", hold_values)
+    monkeypatch.setattr(file_drop, "content_of", content_of)
     assert drag_over(opened, files(path), middle(opened))
     assert reading.wait(10)
     with qtbot.waitSignal(opened.controller.opener.ended):
