@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,15 @@ class MemoryMarks:
     selected: int = -1
     hovered: int = -1
     step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundName:
+    """The label of a line across the plan, in pixels."""
+
+    place: QRectF
+    text: str
+    colour: str
 
 
 def plot_size(size: QSize) -> tuple[float, float]:
@@ -132,11 +142,12 @@ class MemoryDrawing:
         painter.setClipRect(plot.adjusted(-0.5, -1, 1, 1))
         self._paint_peak(painter, plot, camera)
         blocks = self._blocks_at(plot, camera, size)
-        self._paint_blocks(painter, plot, blocks, marks)
+        bounds = self._bound_names(plot, camera, blocks.boxes)
+        self._paint_blocks(painter, plot, blocks, marks, bounds)
         self._paint_step(painter, plot, camera, marks)
         self._paint_bounds(painter, plot, camera)
         painter.restore()
-        self._paint_bound_names(painter, plot, camera, blocks.boxes)
+        self._paint_bound_names(painter, bounds)
         self._paint_peak_name(painter, plot, camera)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, camera: Camera) -> None:
@@ -185,13 +196,18 @@ class MemoryDrawing:
         return _SeenBlocks(boxes, wide, _spaced(boxes[wide]), batches)
 
     def _paint_blocks(
-        self, painter: QPainter, plot: QRectF, blocks: _SeenBlocks, marks: MemoryMarks
+        self,
+        painter: QPainter,
+        plot: QRectF,
+        blocks: _SeenBlocks,
+        marks: MemoryMarks,
+        bounds: Sequence[_BoundName],
     ) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         for fill, batch in zip(self._fills, blocks.batches, strict=True):
             painter.setBrush(qcolor(fill))
             draw_rects(painter, batch)
-        self._paint_names(painter, plot, blocks)
+        self._paint_names(painter, plot, blocks, [one.place for one in bounds])
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for value, colour, width in (
             (marks.hovered, self.colours.text, 1.2),
@@ -202,22 +218,27 @@ class MemoryDrawing:
                 x, y, wide, high = blocks.boxes[value].tolist()
                 painter.drawRect(QRectF(x, y, max(wide, 2.0), max(high, 2.0)))
 
-    def _paint_names(self, painter: QPainter, plot: QRectF, blocks: _SeenBlocks) -> None:
+    def _paint_names(
+        self, painter: QPainter, plot: QRectF, blocks: _SeenBlocks, covered: Sequence[QRectF]
+    ) -> None:
         shown, boxes = blocks.wide, blocks.wide_boxes
         font, metrics = self._texts.font(self.colours, _LABEL)
         painter.setFont(font)
         for at in self._labelled(shown, boxes):
             value = int(shown[at])
             x, y, width, height = boxes[at].tolist()
-            left, right = max(x, plot.left()), min(x + width, plot.right())
-            top, bottom = max(y, plot.top()), min(y + height, plot.bottom())
-            lines = self.block_lines(value, right - left - 9, bottom - top)
+            seen = QRectF(x, y, width, height).intersected(plot)
+            seen = _clear_part(seen, covered)
+            if seen.height() < metrics.ascent():
+                continue
+            lines = self.block_lines(value, seen.width() - 9, seen.height())
             fill = self._fills[int(self._which[value])]
             painter.setPen(qcolor(ink_on(fill)))
-            baseline = (top + bottom + metrics.ascent() - metrics.descent()) / 2
+            baseline = seen.center().y() + (metrics.ascent() - metrics.descent()) / 2
             baseline -= (len(lines) - 1) * metrics.height() / 2
             for number, line in enumerate(lines):
-                painter.drawText(QPointF(left + 5, baseline + number * metrics.height()), line)
+                at = QPointF(seen.left() + 5, baseline + number * metrics.height())
+                painter.drawText(at, line)
 
     def _labelled(self, shown: NDArray[np.int64], boxes: Floats) -> list[int]:
         """Return the blocks with room for a name; of values that share a place, one has it."""
@@ -310,28 +331,45 @@ class MemoryDrawing:
             painter.setPen(QPen(qcolor(colour), 1.3, style))
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
 
-    def _paint_bound_names(
-        self, painter: QPainter, plot: QRectF, camera: Camera, boxes: Floats
-    ) -> None:
-        c = self.colours
-        font, metrics = self._texts.font(c, _LABEL)
-        painter.setFont(font)
+    def _bound_names(self, plot: QRectF, camera: Camera, boxes: Floats) -> list[_BoundName]:
+        """Return the label of each line that is seen, where it covers no block if there is room."""
+        metrics = self._texts.font(self.colours, _LABEL)[1]
+        found: list[_BoundName] = []
         for address, text, colour, _, above in self._bounds():
             y = plot.bottom() - (address - camera.y) * camera.sy
             if not plot.top() - 1 <= y <= plot.bottom() + 1:
                 continue
             wide = metrics.horizontalAdvance(text)
-            baseline = y - 5 if above else y + metrics.ascent() + 3
-            top = baseline - metrics.ascent()
+            top = y - 5 - metrics.ascent() if above else y + 3
             places = [
                 QRectF(left - 3, top, wide + 6, metrics.height())
                 for left in (plot.right() - wide - 4, plot.left() + 6, plot.center().x())
             ]
-            under = next((place for place in places if _is_free(place, boxes)), places[0])
-            left = under.left() + 3
-            painter.fillRect(under, qcolor(c.surface, 0.82))
-            painter.setPen(qcolor(colour))
-            painter.drawText(QPointF(left, baseline), text)
+            place = next((place for place in places if _is_free(place, boxes)), places[0])
+            found.append(_BoundName(place, text, colour))
+        return found
+
+    def _paint_bound_names(self, painter: QPainter, names: Sequence[_BoundName]) -> None:
+        font, metrics = self._texts.font(self.colours, _LABEL)
+        painter.setFont(font)
+        for one in names:
+            painter.fillRect(one.place, qcolor(self.colours.surface, 0.82))
+            painter.setPen(qcolor(one.colour))
+            baseline = one.place.top() + metrics.ascent()
+            painter.drawText(QPointF(one.place.left() + 3, baseline), one.text)
+
+
+def _clear_part(block: QRectF, covered: Sequence[QRectF]) -> QRectF:
+    """Return the higher part of a block above or below the labels that cover it."""
+    for place in covered:
+        over = block.intersected(place)
+        if over.isEmpty():
+            continue
+        if over.top() - block.top() > block.bottom() - over.bottom():
+            block = block.adjusted(0, 0, 0, over.top() - block.bottom())
+        else:
+            block = block.adjusted(0, over.bottom() - block.top(), 0, 0)
+    return block
 
 
 def _is_free(place: QRectF, boxes: Floats) -> bool:

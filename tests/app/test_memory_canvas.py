@@ -5,15 +5,18 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QSize, Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.appearance.look import BASE_SIZE
+from devtools_app.appearance.theme import Theme
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.widgets import memory_canvas_paint
 from devtools_app.widgets.graph_canvas_text import TextCache
@@ -24,6 +27,7 @@ from devtools_app.widgets.memory_canvas_paint import (
     RIGHT,
     TOP,
     MemoryDrawing,
+    MemoryMarks,
     screen_boxes,
 )
 from tests.app.canvas_colours import colours
@@ -290,6 +294,49 @@ def test_blocks_keep_the_number_of_their_name_and_their_bytes(
     else:
         assert lines[0].startswith("convolution_")
         assert lines[0].endswith("…_12 · 256 KiB")
+
+
+class TextRecorder(QPainter):
+    """A painter that keeps where each text is."""
+
+    def __init__(self, image: QImage) -> None:
+        super().__init__(image)
+        self.places: list[tuple[str, QRectF]] = []
+
+    def drawText(self, *args: Any) -> Any:  # noqa: N802  # pyright: ignore
+        at, text = args
+        metrics = QFontMetricsF(self.font())
+        place = QRectF(at.x(), at.y() - metrics.ascent(), 0, metrics.ascent())
+        place.setWidth(metrics.horizontalAdvance(text))
+        self.places.append((text, place))
+        return super().drawText(at, text)
+
+
+@pytest.mark.parametrize("size", [BASE_SIZE, 2 * BASE_SIZE])
+@pytest.mark.parametrize("nbytes", [20, 40, 60, 200])
+def test_labels_of_bounds_cover_no_name(theme: Theme, size: int, nbytes: int) -> None:
+    """Blocks as wide as the plot leave the label of the lower bound no free place."""
+    theme.set_size(size)
+    data = replace(
+        plan(),
+        first=np.array([6, 0, 0]),
+        last=np.array([9, 5, 9]),
+        offset=np.array([300 - nbytes, 300 - nbytes, 0]) * KIB,
+        nbytes=np.array([nbytes, nbytes, 40]) * KIB,
+    )
+    canvas = MemoryCanvas(theme.canvas)
+    canvas.resize(560, 380)
+    canvas.set_data(data)
+    image = QImage(560, 380, QImage.Format.Format_RGB32)
+    painter, drawing = TextRecorder(image), MemoryDrawing(data, theme.canvas, TextCache())
+    drawing.paint(painter, canvas.size(), canvas.camera, MemoryMarks())
+    painter.end()
+    places = painter.places
+    theme.set_size(BASE_SIZE)
+    (bound,) = (place for text, place in places if "lower bound" in text)
+    names = [(text, place) for text, place in places if "KiB" in text or text in data.names]
+    assert any(text.startswith("linear") for text, _ in places) or nbytes < 60
+    assert not [text for text, one in names if one != bound and one.intersects(bound)]
 
 
 @pytest.mark.parametrize("steps", [3_000, 20_000])
