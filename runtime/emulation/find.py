@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
 
 from runtime.emulation.calls import call_of, graph_of, tensor_of
 from runtime.emulation.names import Handles, ValueMatcher, reads
+from runtime.emulation.naming import consistent_names
 from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
 from schema.errors import FormatError
@@ -75,21 +76,26 @@ class Emulation:
         known.update(zip(plan.outputs, graph.outputs, strict=False))
         names = ValueMatcher(graph, plan, handles, known)
         constants = self._constants(graph, plan.name)
-        between = _between(graph, names, (place, call), constants)
+        called = {node.name for node in names.nodes.values()}
+        split = len(call.args) - names.results(place, call.args)
+        between = _between(graph, names.of, (call.args, split), constants, called)
         if between is not None:
             return between
+        # Constants that are shared with other instructions are passed; the record has them too.
+        passed = {at for one in _delegate_calls(plan) for at in one.args}
+        names.of.update({at: f"constant {at}" for at in passed if self._constant(plan, at)})
         nodes = _owned(graph, names, handles, place)
         if not nodes:
             raise _another(f"no node of {plan.name!r} has the debug handles of the partition")
-        inputs, outputs = _border(graph, nodes, constants)
-        split = len(call.args) - len(outputs)
-        given, taken = call.args[:split], call.args[split:]
-        # Constants that are shared with other instructions are passed; the record has them too.
-        names.of.update({at: f"constant {at}" for at in given if self._constant(plan, at)})
-        ordered, results = names.placed(inputs, given), names.placed(outputs, taken)
-        if ordered is None or results is None:
-            raise _another(f"the inputs of partition {call.delegate_index} are ambiguous")
-        return _graph_of(nodes, ordered, results, constants)
+        whole = _whole(graph, nodes, names, call, constants)
+        if whole is not None:
+            return whole
+        agreed = consistent_names(graph, plan, handles, names, constants) or {}
+        between = _between(graph, agreed, (call.args, split), constants, ())
+        if between is None:
+            number = call.delegate_index
+            raise _another(f"which values go into partition {number} is not distinguishable")
+        return between
 
     def _constant(self, plan: m.ExecutionPlan, index: int) -> bool:
         value = plan.values[index].val if 0 <= index < len(plan.values) else None
@@ -100,6 +106,13 @@ class Emulation:
         member = self._record.roles.edge[method]
         saved = {**self._record.state_dict(member), **self._record.constants(member)}
         return _held(graph, saved)
+
+
+def _delegate_calls(plan: m.ExecutionPlan) -> Iterator[m.DelegateCall]:
+    for chain in plan.chains:
+        for instruction in chain.instructions:
+            if isinstance(instruction.instr_args, m.DelegateCall):
+                yield instruction.instr_args
 
 
 def _call_of(plan: m.ExecutionPlan, number: int) -> tuple[int, m.DelegateCall]:
@@ -146,18 +159,25 @@ def _graph_of(
 
 def _between(
     graph: Graph,
-    names: ValueMatcher,
-    at: tuple[int, m.DelegateCall],
+    names: Mapping[int, str],
+    call: tuple[Sequence[int], int],
     constants: Mapping[str, torch.Tensor],
+    called: Collection[str],
 ) -> RecordedGraph | None:
     """Return the graph from the inputs of a call to its results, None if not all have names.
 
     Compilers copy nodes into the partitions that read them, so that one handle is in several
     partitions and beside them; what lies between two borders is certain all the same.
+
+    Args:
+        graph: of the method
+        names: value index -> name
+        call: value indices, and how many of them are inputs
+        constants: of the graph
+        called: nodes that kernels run, not the partition
     """
-    place, call = at
-    split = len(call.args) - names.results(place, call.args)
-    found = tuple(names.of.get(index, "") for index in call.args)
+    indices, split = call
+    found = tuple(names.get(index, "") for index in indices)
     inputs, outputs = found[:split], found[split:]
     if "" in found or not outputs:
         return None
@@ -173,11 +193,27 @@ def _between(
         if node.name not in wanted:
             wanted[node.name] = node
             left.extend(reads(node))
-    called = {node.name for node in names.nodes.values()}
-    if not wanted or called & wanted.keys():
+    if not wanted or any(name in wanted for name in called):
         return None
     nodes = [node for node in graph.nodes if node.name in wanted]
     return _graph_of(nodes, inputs, outputs, constants)
+
+
+def _whole(
+    graph: Graph,
+    nodes: Sequence[GraphNode],
+    names: ValueMatcher,
+    call: m.DelegateCall,
+    constants: Mapping[str, torch.Tensor],
+) -> RecordedGraph | None:
+    """Return the graph of all nodes of a partition, None if the order of its values is open."""
+    inputs, outputs = _border(graph, nodes, constants)
+    split = len(call.args) - len(outputs)
+    ordered = names.placed(inputs, call.args[:split])
+    results = names.placed(outputs, call.args[split:])
+    if ordered is None or results is None:
+        return None
+    return _graph_of(nodes, ordered, results, constants)
 
 
 def _border(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from schema.graph import Argument, Graph, GraphNode, NodeKind
 from schema.program import model as m
@@ -32,6 +33,11 @@ def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
     return sizes and value.scalar_type == tensor.scalar_type
 
 
+def _is_numeric(value: object) -> bool:
+    several = cast("Sequence[object]", value if isinstance(value, (tuple, list)) else (value,))
+    return all(isinstance(one, (int, float)) for one in several)
+
+
 class ValueMatcher:
     """Matches the kernel calls of a plan with nodes of the graph; ambiguous ones stay unmatched.
 
@@ -50,7 +56,6 @@ class ValueMatcher:
         self._handles = handles
         self.of = dict(known)
         self.nodes: dict[int, GraphNode] = {}
-        self._taken: set[str] = set()
         instructions = plan.chains[0].instructions if plan.chains else ()
         calls = [(at, entry.instr_args) for at, entry in enumerate(instructions)]
         self._calls = [(at, args) for at, args in calls if isinstance(args, m.KernelCall)]
@@ -81,17 +86,40 @@ class ValueMatcher:
         return isinstance(value, m.Tensor) and value.allocation_info is not None
 
     def _match(self, at: int, call: m.KernelCall) -> None:
-        outs = self._outs(call)
-        found = [node for node in self._candidates(at, call) if self._agrees(node, call, outs)]
+        found = self.candidates(at, call, self.of)
         if len(found) != 1:
             return
         node = found[0]
         self.nodes[at] = node
-        self._taken.add(node.name)
-        self.of.update(zip(outs, node.outputs, strict=False))
-        for argument, index in zip(node.args, call.args, strict=False):
-            if len(argument.values) == 1 and argument.literal is None:
-                self.of.setdefault(index, argument.values[0])
+        self.of = {**self.names(node, call), **self.of}
+
+    def names(self, node: GraphNode, call: m.KernelCall) -> dict[int, str]:
+        """Return value index -> name for what a call reads and writes if it computes a node."""
+        single = (
+            (index, argument.values[0])
+            for argument, index in zip(node.args, call.args, strict=False)
+            if len(argument.values) == 1 and argument.literal is None
+        )
+        return {**dict(single), **dict(zip(self._outs(call), node.outputs, strict=False))}
+
+    def candidates(self, at: int, call: m.KernelCall, of: Mapping[int, str]) -> Sequence[GraphNode]:
+        """Return the nodes that a call can compute.
+
+        Args:
+            at: place of the instruction
+            call: its arguments
+            of: value index -> name, as far as known
+        """
+        outs, used = self._outs(call), {*of.values()}
+        return [
+            node
+            for node in self._candidates(at, call)
+            if self._agrees(node, call, outs, of)
+            and all(
+                name not in used or of.get(index) == name
+                for index, name in zip(outs, node.outputs, strict=False)
+            )
+        ]
 
     def _outs(self, call: m.KernelCall) -> Sequence[int]:
         last = call.args[-1] if call.args else -1
@@ -108,23 +136,36 @@ class ValueMatcher:
             for node in self._graph.nodes
             if node.kind is NodeKind.CALL
             and node.debug_handle in handles
-            and node.name not in self._taken
             and node.target.startswith(f"{operator}.")
         )
 
-    def _agrees(self, node: GraphNode, call: m.KernelCall, outs: Sequence[int]) -> bool:
+    def _agrees(
+        self, node: GraphNode, call: m.KernelCall, outs: Sequence[int], of: Mapping[int, str]
+    ) -> bool:
         for index, name in zip(outs, node.outputs, strict=False):
-            if self.of.get(index, name) != name or not fits(self._plan, index, self._graph, name):
+            if of.get(index, name) != name or not fits(self._plan, index, self._graph, name):
                 return False
         return all(
-            self._may_be(argument, index)
+            self._may_be(argument, index, of)
             for argument, index in zip(node.args, call.args, strict=False)
         )
 
-    def _may_be(self, argument: Argument, index: int) -> bool:
+    def _may_be(self, argument: Argument, index: int, of: Mapping[int, str]) -> bool:
         """Return whether an argument of a node can be a value of the plan."""
+        if not argument.values:
+            sides = self._numbers(index), argument.literal
+            return None in sides or not all(map(_is_numeric, sides)) or sides[0] == sides[1]
         name = argument.values[0] if len(argument.values) == 1 else None
-        return name is None or self.of.get(index, name) == name
+        return name is None or of.get(index, name) == name
+
+    def _numbers(self, index: int) -> object:
+        """Return a number or the numbers of a list, None for other values."""
+        value = self._plan.values[index].val if 0 <= index < len(self._plan.values) else None
+        if isinstance(value, m.IntList):
+            return tuple(self._numbers(item) for item in value.items)
+        if isinstance(value, m.Int):
+            return value.int_val
+        return value.double_val if isinstance(value, m.Double) else None
 
     def placed(self, names: Sequence[str], args: Sequence[int]) -> tuple[str, ...] | None:
         """Return names in the order of values, None if the order is ambiguous.

@@ -79,7 +79,7 @@ def test_trace_of_emulated_partition_names_its_nodes(tmp_path: Path) -> None:
     [
         ("corpus/v1.5.1/mm_xnnpack", "", "load with the ETRecord of this program"),
         ("corpus/v1.5.1/mm_xnnpack", "corpus/v1.5.1/mm_portable", "does not fit the program"),
-        ("corpus/v1.0.1/tinygpt_xnnpack", "corpus/v1.0.1/tinygpt_xnnpack", "are ambiguous"),
+        ("corpus/v1.0.1/tinygpt_xnnpack", "corpus/v1.0.1/tinygpt_xnnpack", "not distinguishable"),
         ("extra/two_methods_xnnpack", "corpus/v1.5.1/mm_xnnpack", "no edge graph"),
     ],
 )
