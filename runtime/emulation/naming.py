@@ -77,10 +77,30 @@ class _Search:
             if chosen is None:
                 open_choices.pop()
             elif len(open_choices) == len(self._steps):
-                return chosen
+                return self._with_unread(chosen)
             else:
                 open_choices.append(self._choices(len(open_choices), chosen))
         return None
+
+    def _with_unread(self, of: Names) -> Names:
+        """Return the names with those of results that nothing reads, on either side, by order.
+
+        Checks that compilers leave out compute no tensor, and do not count as readers.
+        """
+        values = self._graph.values
+        read = {
+            name
+            for node in self._graph.nodes
+            if any(one in values and values[one].tensor for one in node.outputs)
+            for name in reads(node)
+        }
+        found = dict(of)
+        for index in self._makers:
+            used = {*found.values()}
+            left = [n for n in self._made(index, of) if n not in used and n not in read]
+            if index not in found and left:
+                found[index] = left[0]
+        return found
 
     def _choices(self, at: int, of: Names) -> Iterator[Names]:
         """Return the names so far with those of one instruction, for each way that agrees."""

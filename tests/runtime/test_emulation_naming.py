@@ -123,3 +123,10 @@ def test_values_that_nothing_distinguishes_are_named_alike_for_writer_and_reader
     found = _named(graph, _plan(calls, 6), dict.fromkeys(range(4), (1,)))
     assert found is not None
     assert {found[3]: found[1], found[4]: found[2]} == {"a7": "a", "b7": "b"}
+
+
+def test_results_that_nothing_reads_are_those_that_nothing_reads_in_the_graph() -> None:
+    nodes = {"a": ("tanh", 1, ["x"]), "check": ("sin", 1, ["a"]), "y": ("tanh", 2, ["a"])}
+    plan = _plan([m.DelegateCall(0, (0, 1, 2)), m.DelegateCall(1, (2, 3))], 4)
+    found = _named(_graph(nodes), plan, {0: (1,), 1: (2,)})
+    assert found == {0: "x", 1: "check", 2: "a", 3: "y"}
