@@ -10,7 +10,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from compiler.emit.config import ExecutorchBackendConfig
-from compiler.frontend import ExportError, export
+from compiler.frontend import export
 from compiler.interface.external_weights import mark_behind, mark_weights
 from compiler.llm.config import (
     LlmConfig,
@@ -30,9 +30,8 @@ from compiler.llm.recipe_words import (
     partitioners_of,
     shares_state,
 )
-from compiler.llm.size_checks import FamilyError
+from compiler.llm.transformers_export import export_family
 from compiler.llm.transformers_source import TransformersDecoder
-from compiler.llm.transformers_state import one_line
 from compiler.memory.options import MemoryPlanningPass
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
@@ -117,25 +116,11 @@ def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> Exp
     if config.model.use_kv_cache:
         inputs = (tokens, torch.zeros(1, dtype=torch.int64))
         shapes.append(None)
-    try:
-        return export(model.module, inputs, dynamic_shapes=tuple(shapes) if dynamic else None)
-    except ExportError as error:
-        if not isinstance(model.module, TransformersDecoder):
-            raise
-        if "data-dependent" in str(error):
-            kind = model.config.get("model_type") or config.base.model_class
-            words = f"the modules of {kind} branch on values of tensors, which no program holds"
-            raise FamilyError(f"{words} ({one_line(error)})") from error
-        if config.model.use_kv_cache:
-            other = "export it without" + (", or with model.enable_dynamic_shape=false" * dynamic)
-            words = f"its modules do not export over a static cache: {other}"
-            raise FamilyError(f"model.use_kv_cache: {words} ({one_line(error)})") from error
-        if dynamic:
-            words = f"its modules do not export for any number of tokens: export it for {longest}"
-            words += " of them in each call, with model.enable_dynamic_shape=false and "
-            words += "debug.generate_full_logits=true"
-            raise FamilyError(f"model.enable_dynamic_shape: {words} ({one_line(error)})") from error
-        raise
+    dynamic_shapes = tuple(shapes) if dynamic else None
+    if isinstance(model.module, TransformersDecoder):
+        kind = model.config.get("model_type") or config.base.model_class
+        return export_family(model.module, kind, inputs, dynamic_shapes)
+    return export(model.module, inputs, dynamic_shapes=dynamic_shapes)
 
 
 def _is_recurrent(model: BuiltModel) -> bool:

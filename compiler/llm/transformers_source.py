@@ -297,6 +297,12 @@ class TransformersDecoder(nn.Module):
         """Return whether it has a state that takes one token a call."""
         return self._state is not None and bool(self._state.recurrent)
 
+    def count_earlier(self) -> bool:
+        """Let modules count the earlier tokens in numbers; return whether there is a cache."""
+        if self._state is not None:
+            self._state = self._state.as_counting(self.cache.length)
+        return self._state is not None
+
     @override
     def forward(self, tokens: Tensor, input_pos: Tensor | None = None) -> Tensor:
         """Return logits of the last position, or of all."""

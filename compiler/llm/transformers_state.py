@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from compiler.llm.size_checks import FamilyError
+from compiler.untyped import check
 
 Tensor = torch.Tensor
 # Of a layer with attention, also of one that first looks for what to attend to.
@@ -47,6 +48,7 @@ class DecoderState:
         recurrent: what depends on all earlier tokens
         mask: of all positions for families that count those of a mask, None for others
         positioned: whether its modules take positions, which some else compute as numbers of Python
+        counting: whether the cache tells the number of earlier tokens as one, not as a tensor
     """
 
     cache: Any
@@ -55,6 +57,7 @@ class DecoderState:
     recurrent: Sequence[StateBuffer]
     mask: Tensor | None = None
     positioned: bool = False
+    counting: bool = False
 
     @property
     def kept(self) -> Sequence[StateBuffer]:
@@ -81,7 +84,28 @@ class DecoderState:
             given["position_ids"] = (torch.arange(tokens.shape[1]) + position).unsqueeze(0)
         if self.mask is not None:
             given["attention_mask"] = self.mask
+            if self.counting:
+                self._count(position, tokens.shape[1], self.mask.shape[1])
         return given
+
+    def as_counting(self, length: int) -> DecoderState:
+        """Return it for modules that make tensors as long as the text so far, or slice by it.
+
+        An export follows a number there, and no size that is computed from a tensor twice.
+        """
+        mask = torch.ones((1, length), dtype=torch.int64)
+        return replace(self, mask=mask, counting=True)
+
+    def _count(self, position: Tensor, tokens: int, length: int) -> None:
+        """Let the cache tell the number of earlier tokens, which leaves room for new ones."""
+        earlier = position[0].item()
+        check(earlier >= 0)
+        check(earlier + tokens <= length)
+
+        def get_seq_length(**_: object) -> Any:  # noqa: ANN401 - a symbol in an export
+            return earlier
+
+        self.cache.get_seq_length = get_seq_length
 
 
 def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState:  # noqa: ANN401

@@ -101,6 +101,8 @@ MANY = {
     "bloom": {},
     "ctrl": {"dff": 64},  # which counts positions in Python unless it is given them
     "xglm": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64},
+    "big_bird": {"is_decoder": True, "attention_type": "original_full"},  # masks what is so far
+    "mvp": {"d_model": 32, "decoder_layers": 2, "decoder_attention_heads": 4},  # counts in Python
     "stablelm": {**PAIRS, "use_parallel_residual": True, "qk_layernorm": True},
     "starcoder2": {**PAIRS, "sliding_window": 8},
     "granite": {**PAIRS, "logits_scaling": 2.0, "attention_multiplier": 0.2},
