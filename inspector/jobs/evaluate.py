@@ -23,6 +23,7 @@ from inspector.jobs.eval_samples import (
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended, Evaluated, Evaluating, Log, Message, Outcome
 from inspector.jobs.output_folder import FolderError, check_folder
+from inspector.jobs.resuming import restart_words
 from inspector.jobs.supervisor import Setup, Supervisor
 from inspector.recipes.data_source import data_source, fingerprint
 from inspector.recipes.emission import file_of
@@ -165,8 +166,7 @@ class EvalSupervisor(Supervisor[EvalState]):
             self._save(keep=True)
             return
         if found is not None and found.samples:
-            changed = ", ".join(_changed(found.settings.key, self._settings.key))
-            self._restart = f"starts over: {changed} changed since the last call"
+            self._restart = restart_words(found.settings.key, self._settings.key)
         self._save(keep=False)
 
     @override
@@ -231,7 +231,3 @@ class EvalSupervisor(Supervisor[EvalState]):
         except OSError as error:
             words = f"{self._folder} cannot be written: {error.strerror or error}"
             raise FolderError(words) from error
-
-
-def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    return [part for part in {**old, **new} if old.get(part) != new.get(part)]

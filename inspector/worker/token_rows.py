@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from inspector.jobs.resuming import restart_words
 from inspector.worker.exporter import AnswerError
 
 MOST_ROWS = 10_000  # that a report has; a file has all
@@ -119,10 +120,9 @@ class TokenRows:
         parts: Sequence[Sequence[int]],
     ) -> None:
         before = _key(file, path)
-        changed = [part for part in {**before, **key} if before.get(part) != key.get(part)]
+        changed = restart_words(before, key)
         if changed:
-            if before:
-                self.restart = f"starts over: {', '.join(changed)} changed since the last call"
+            self.restart = changed if before else ""
             file.seek(0)
             file.write(_line({_KIND: _VERSION, "key": key}))
         begin = end = file.tell()
