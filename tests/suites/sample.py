@@ -37,7 +37,6 @@ PARTS: dict[str, tuple[str, ...]] = {
     "exir": (
         "exir/_serialize/test",
         "exir/backend/test/test_delegate_map_builder.py",
-        "exir/backend/test/test_lowered_backend_module.py",
         "exir/backend/test/test_utils.py",
         "exir/program/test/test_fake_program.py",
         "exir/tests/test_banked_memory_planning.py",
@@ -57,8 +56,6 @@ PARTS: dict[str, tuple[str, ...]] = {
         "backends/transforms/test/test_permute_optimization_passes.py",
         "backends/transforms/test/test_replace_ops_with_channels_last_variants.py",
         *(f"backends/xnnpack/test/ops/test_{name}.py" for name in _OPERATORS.split()),
-        "backends/xnnpack/test/passes/test_activation_fusion.py",
-        "backends/xnnpack/test/passes/test_remove_get_item_pass.py",
         "backends/xnnpack/test/serialization",
         "backends/xnnpack/test/test_xnnpack_partitioner.py",
     ),
