@@ -94,7 +94,7 @@ class GapPane(PanelActions, Pane):
         self.lists.show_choices(_LISTS, _MODULES)
         self.lists.activated.connect(self._list_chosen)
         self._float = push_button(LEAVE_IN_FLOAT, LEAVE_IN_FLOAT_HELP, self.leave_in_float)
-        self.table.add_tool(self._float, right=True)
+        self.table.add_first(self._float)
         self.table.add_tool(self.lists, right=True)
         self.table.add_tool(self.runs, right=True)
         self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)

@@ -117,9 +117,20 @@ class ItemPanel(QWidget):
         raise NotImplementedError
 
     def add_tool(self, widget: QWidget, *, right: bool = False) -> None:
-        """Add a control to the filter line, behind the filter or at the right end."""
+        """Add a control to the filter line, behind the filter or at the right end.
+
+        The filter and all behind it move when the panel gets wider or narrower; see `add_first`.
+        """
         index = self._tools.count() if right else self._tools.indexOf(self._count)
         self._tools.insertWidget(index, widget)
+
+    def add_first(self, widget: QWidget) -> None:
+        """Add a control at the left end of the filter line.
+
+        What is for the chosen row belongs there: choosing one can open the Node panel, and the
+        button must not move away while the pointer is on its way.
+        """
+        self._tools.insertWidget(0, widget)
 
     def set_title(self, title: str) -> None:
         """Show a title before the filter."""

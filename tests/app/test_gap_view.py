@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QTableView
 
@@ -413,6 +413,24 @@ def test_a_float_reference_lists_modules_and_one_of_them_is_left_in_float(
     found._show_run(replace(run, is_float=False))
     assert found.lists.isHidden()
     assert found._float.isHidden()
+
+
+@pytest.mark.parametrize("width", [1280, 1900])
+def test_the_node_panel_that_a_row_opens_moves_no_button_for_that_row(
+    make_window, qtbot, width: int
+) -> None:
+    window = make_window()
+    window.resize(width, 720)
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    rows = tuple(replace(row(at, "first", 0.02), graph_node="aten_mm_default") for at in range(2))
+    found._show_run(RunGap("forward", 0, 0, -1, "", "float", rows, is_float=True))
+    found.show_content()
+    qtbot.wait(60)
+    before, wide = found._float.mapTo(window, QPoint()), found.width()
+    found.table.row_chosen.emit(0)
+    qtbot.waitUntil(lambda: found.width() < wide)
+    qtbot.wait(60)
+    assert found._float.mapTo(window, QPoint()) == before
 
 
 def test_losses_are_asked_for_beside_the_float_program(make_window, qtbot, monkeypatch) -> None:
