@@ -35,7 +35,8 @@ _BESIDE = 28  # margins around the sum
 
 _TAGS = (
     "values logged: the timed runs logged values, so these are not the program's times.\n"
-    "assumed: the tick unit of this trace is unknown; choose it in Preferences."
+    "assumed: the tick unit of this trace is unknown; choose it in Preferences.\n"
+    "parts: the time of the method is of runs without a trace, which this does not concern."
 )
 
 _PARTS = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.status import StatusFacts
-from inspector.profile.methods import TRACING, VALUES_LOGGED, MethodTime
+from inspector.profile.methods import TRACING, VALUES_LOGGED, MethodTime, plain_tag
 from inspector.tables.glossary import definition
 from inspector.tables.selection import Units
 from inspector.trace.run_times import RunTimes
@@ -75,7 +75,7 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
     if time is None:
         return TimeSum(reason=facts.why_no_time)
     unit = choose_unit(Quantity.TIME, time.latency_ms * _NS, units.time).symbol
-    logged = VALUES_LOGGED in facts.tags
+    logged = VALUES_LOGGED in map(plain_tag, facts.tags)
     return TimeSum(
         time.method,
         format_time(time.latency_ms * _NS, unit),
@@ -129,4 +129,4 @@ def _badges(time: MethodTime, tags: Sequence[str]) -> tuple[tuple[str, str], ...
     found.append((tag, definition(tag)))
     if time.headline.noise:
         found.append((f"noisy ({time.headline.noise})", time.headline.noise_words()))
-    return (*found, *((one, definition(one)) for one in tags))
+    return (*found, *((one, definition(plain_tag(one))) for one in tags))

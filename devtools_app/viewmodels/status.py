@@ -39,7 +39,7 @@ def status_facts(session: Session, method: str) -> StatusFacts:
         return StatusFacts(None, f"the trace counts {profile.unit}, not time", (), arena)
     time = time_of(session, method)
     why = "" if time is not None else _why_no_time(profile)
-    return StatusFacts(time, why, profile.tags, arena)
+    return StatusFacts(time, why, profile.tags_of(time), arena)
 
 
 def _why_no_time(profile: Profile) -> str:

@@ -14,7 +14,6 @@ from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
 from inspector.profile.methods import (
-    TIMES_WITH_VALUES,
     WITH_TRACING,
     MethodTime,
     Profile,
@@ -196,7 +195,7 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         if time.origin_words:
             lines.append(f"{time.title}: {time.origin_words}")
     if profile.values_logged and times:
-        lines.append(TIMES_WITH_VALUES[:1].lower() + TIMES_WITH_VALUES[1:])
+        lines.append(profile.values_warning[:1].lower() + profile.values_warning[1:])
     if profile.unit_is_time and profile.unit_assumed:
         lines.append(f"ticks are assumed to be {profile.unit} (assumed; see --source-time-scale)")
     if not profile.unit_is_time:

@@ -17,7 +17,6 @@ from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.profile.block_names import block_labels
 from inspector.profile.methods import (
-    TIMES_WITH_VALUES,
     MethodTime,
     Profile,
     analyse_profile,
@@ -88,10 +87,8 @@ def time_findings(session: Session) -> list[Finding]:
         text = "The trace counts cycles; no time is shown"
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
-    if profile.values_logged:
-        found.append(
-            Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89, doubt=True)
-        )
+    if warning := profile.values_warning:
+        found.append(Finding(Tone.BAD, warning, _UNLOGGED, "timeline", weight=89, doubt=True))
     for main in _main_blocks(profile, session.timed_dumps)[:2]:
         own = _stood_in(main) if profile.values_logged else _method(session, main)
         found += [_placed(finding, main.time.label) for finding in own]

@@ -35,6 +35,11 @@ WITH_TRACING = "with tracing"
 TIMES_WITH_VALUES = (
     "Values were logged while the runs were timed: these are not the program's times"
 )
+PARTS_WITH_VALUES = (
+    "Values were logged while operators and delegates were timed: only the times without a trace"
+    " are the program's"
+)
+_OF_PARTS = "parts: "  # before a remark that the time of the whole method does not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,25 @@ class Profile:
         """Return the remarks to show with each time of the session; empty for nothing."""
         assumed = f"{self.unit} assumed" if self.unit_assumed else ""
         return tuple(filter(None, (VALUES_LOGGED if self.values_logged else "", assumed)))
+
+    def tags_of(self, time: MethodTime | None) -> tuple[str, ...]:
+        """Return the remarks to show with the time of one method, which may be without a trace."""
+        if time is None or time.bare is None:
+            return self.tags
+        return tuple(f"{_OF_PARTS}{tag}" for tag in self.tags)
+
+    @property
+    def values_warning(self) -> str:
+        """Return which times are not the program's as values were logged; empty without any."""
+        if not self.values_logged:
+            return ""
+        known = all(time.bare is not None for time in self.methods) and bool(self.methods)
+        return PARTS_WITH_VALUES if known else TIMES_WITH_VALUES
+
+
+def plain_tag(tag: str) -> str:
+    """Return a remark of `Profile.tags_of` without saying that it is of the parts only."""
+    return tag.removeprefix(_OF_PARTS)
 
 
 @identity_cache

@@ -15,7 +15,7 @@ from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.measured import measured_memory
 from inspector.memory.plan import Arena, analyse_memory
-from inspector.profile.methods import TIMES_WITH_VALUES, UNATTRIBUTED, MethodTime, analyse_profile
+from inspector.profile.methods import UNATTRIBUTED, MethodTime, analyse_profile
 from inspector.profile.operator_rows import operator_rows
 from inspector.render.html import (
     Page,
@@ -119,7 +119,7 @@ def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     if times and profile.unit_assumed:
         note = paragraph(f"Ticks are assumed to be {profile.unit} (assumed).", "muted")
     if times and profile.values_logged:
-        note += paragraph(f"{TIMES_WITH_VALUES}.", "bad")
+        note += paragraph(f"{profile.values_warning}.", "bad")
     logged = profile.values_logged  # then the cause of any noise
     return Markup().join(_method_time(time, logged=logged) for time in times) + note
 

@@ -99,7 +99,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
     if time is not None:
         found["method_ms"], found["runs"] = time.method_ms, time.runs
         found["bare_ms"] = time.bare_ms
-        found["tags"] = [*filter(None, [time.tag]), *analyse_profile(session).tags]
+        found["tags"] = [*filter(None, [time.tag]), *analyse_profile(session).tags_of(time)]
     return found
 
 

@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 
+from devtools_app.sample_data import LOOP
+from devtools_app.viewmodels.headline import time_sum
+from devtools_app.viewmodels.status import status_facts
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
 from inspector.findings.session import findings
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import (
+    PARTS_WITH_VALUES,
+    TIMES_WITH_VALUES,
+    VALUES_LOGGED,
+    analyse_profile,
+)
+from inspector.tables.selection import AUTOMATIC
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA
 
@@ -114,3 +123,33 @@ def test_the_slowest_of_runs_that_logged_values_come_first() -> None:
     means = [float(line.split("\t")[column]) for line in lines[1:]]
     assert len(means) == 3
     assert means == pytest.approx([time * 1e6 for time in longest])
+
+
+@pytest.fixture
+def without_clean_trace(tmp_path: Path) -> list[str]:
+    """Files of a run of which the trace without values is cut off."""
+    sample = next(Path(path) for path in LOOP if Path(path).is_dir())
+    folder = tmp_path / "run"
+    shutil.copytree(sample, folder)
+    (folder / "run.etdp").write_bytes((sample / "run.etdp").read_bytes()[:2000])
+    return [*(path for path in LOOP if Path(path).is_file()), str(folder)]
+
+
+def test_times_without_a_trace_have_no_tag_of_the_trace_beside_them(
+    without_clean_trace: list[str],
+) -> None:
+    session = load_session(without_clean_trace)
+    profile = analyse_profile(session)
+    (time,) = profile.methods
+    assert profile.values_logged
+    assert VALUES_LOGGED in profile.tags  # of operators and delegates
+    assert time.bare is not None
+    assert f"parts: {VALUES_LOGGED}" in profile.tags_of(time)
+    assert VALUES_LOGGED not in profile.tags_of(time)
+    texts = [one.text for one in findings(session)]
+    assert PARTS_WITH_VALUES in texts
+    assert TIMES_WITH_VALUES not in texts
+    shown = time_sum(status_facts(session, time.method), AUTOMATIC)
+    assert shown.hatched
+    assert dict(shown.badges)[f"parts: {VALUES_LOGGED}"]
+    assert PARTS_WITH_VALUES[1:] in run("profile", *without_clean_trace).out
