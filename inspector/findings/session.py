@@ -14,6 +14,7 @@ from inspector.findings.finding import Finding, Tone
 from inspector.findings.limits import limit_findings
 from inspector.findings.program import delegation_findings, memory_findings, size_findings
 from inspector.findings.time import time_findings
+from inspector.roofline.method_work import work_note
 from inspector.units import format_bytes
 from schema.errors import Severity
 from schema.objects.identity_cache import identity_cache
@@ -91,8 +92,9 @@ def _problems(session: Session) -> list[Finding]:
 
 def _missing(session: Session) -> list[Finding]:
     unnamed = ", no names of the logged values" if session.debug_buffer is not None else ""
+    no_program = "program (.pte): no memory plan, sizes or instructions"
     requested = (
-        (session.program is None, "program (.pte): no memory plan, sizes or instructions"),
+        (session.program is None, "; ".join(filter(None, (no_program, work_note(session))))),
         (session.record is None, "ETRecord: no source lines, modules or graph names"),
         (not session.dumps, f"ETDump: no times{unnamed}"),
     )

@@ -9,7 +9,7 @@ from schema.etrecord import DelegateMap, RecordFile, TensorData
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.origins import Origins
 from schema.etrecord.parts.verdicts import Verdict
-from schema.graph import Graph, NodeKind
+from schema.graph import Graph, GraphValue, NodeKind
 
 Handles = Mapping[int, tuple[int, ...]]
 
@@ -101,3 +101,18 @@ def _readable(record: RecordFile, name: str | None) -> Graph | None:
         return record.graph(name)
     except FormatError:
         return None
+
+
+def ends(record: RecordFile, method: str) -> tuple[tuple[GraphValue, ...], tuple[GraphValue, ...]]:
+    """Return what a caller gives to a recorded method and gets; empty without its edge graph.
+
+    State that it writes is neither. A value that the record does not describe is of kind other.
+    """
+    graph = edge_graph(record, method)
+    if graph is None:
+        return (), ()
+    inputs, outputs = (
+        tuple(graph.values.get(name) or GraphValue(name, kind="other") for name in names)
+        for names in (graph.inputs, graph.outputs)
+    )
+    return inputs, outputs

@@ -24,6 +24,7 @@ from schema.objects.identity_cache import identity_cache
 
 _SCALARS = "executorch_prim::"  # all other functions of it compute sizes
 _EXAMPLE = unknown("dynamic sizes: the payload has those of an example")
+_OF_RECORD = "FLOPs and bytes are of the recorded graph, before delegates fuse its nodes"
 _BODIES = "the operators inside of it are not counted"
 
 
@@ -130,6 +131,14 @@ def method_work(session: Session, method: str) -> MethodWork:
             operators += _of_node(session, method, graph, node, step)
             starts.append(len(operators))
     return MethodWork(tuple(operators), RunMap(starts, range(len(operators))), recorded)
+
+
+def work_note(session: Session) -> str:
+    """Return which graph FLOPs and bytes are of where that is not the one that runs, else empty."""
+    if session.program is not None or session.record is None:
+        return ""
+    found = (method_work(session, name).operators for name in session.methods)
+    return _OF_RECORD if any(one.backend for some in found for one in some) else ""
 
 
 def operator_rule(target: str) -> Rule | None:

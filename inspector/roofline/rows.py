@@ -13,7 +13,7 @@ from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import INNER, KINDS, OPERATOR
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.calibration import Calibration, load_calibration
-from inspector.roofline.method_work import MethodWork, method_work
+from inspector.roofline.method_work import MethodWork, method_work, work_note
 from inspector.roofline.work import NO_WORK, Work, total, unknown
 from inspector.units import NS_PER_MS, Quantity, format_quantity, format_time
 from schema.backends import short_backend
@@ -188,6 +188,7 @@ def limits_of(
     if devices:
         here = f"the trace is of {', '.join(sorted(devices))}, the limits are of {this_machine()}"
     notes = [*analyse_profile(session).tags, here if calibration is not None else ""]
+    notes.append(work_note(session))
     if session.timed_dumps and not used and threads is None:
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:

@@ -8,10 +8,12 @@ from inspector.check.session import own_part
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation, stored_bytes
-from inspector.graph.model_graph import ModelNode, model_graph
-from inspector.graph.node_text import short_description, value_text
+from inspector.graph.model_graph import model_graph
+from inspector.graph.node_text import value_text
+from inspector.join import record_maps
 from inspector.memory.measured import measured_as, measured_memory
 from inspector.memory.plan import analyse_memory
+from inspector.roofline.method_work import work_note
 from inspector.roofline.rows import known_limits, rate_text, roofline
 from inspector.roofline.work import work_text
 from inspector.tables.facts import Fact, FactGroup
@@ -19,7 +21,7 @@ from inspector.tables.selection import Units
 from inspector.units import Quantity, exact_text, format_bytes, format_share, format_time
 from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
-from schema.graph import GraphValue, NodeKind
+from schema.graph import NodeKind
 from schema.objects.plural import plural
 from schema.program import instruction_kind, instructions
 from schema.program import model as m
@@ -123,7 +125,8 @@ def work_facts(session: Session, method: str) -> tuple[Fact, ...]:
     session = own_part(session)
     limits = known_limits(session)
     whole = roofline(session, method, limits).method
-    facts = [Fact("work", work_text(whole.work), whole.work.reason or _ONCE)]
+    exact = whole.work.reason or "; ".join(filter(None, (_ONCE, work_note(session))))
+    facts = [Fact("work", work_text(whole.work), exact)]
     if whole.has_other_sizes:
         facts.append(Fact("achieved", "missing", whole.without_rate))
     if whole.flops_per_s is None or session.times_with_values:
@@ -169,26 +172,15 @@ def _instructions(plan: m.ExecutionPlan) -> Fact:
 
 def _recorded(session: Session, method: str) -> list[Fact]:
     graph = model_graph(session, method)
-    if graph is None:
+    if graph is None or session.record is None:
         return []
-    inputs = [node for node in graph.nodes if node.node.kind is NodeKind.PLACEHOLDER]
-    outputs = [node for node in graph.nodes if node.node.kind is NodeKind.OUTPUT]
-    passive = len(inputs) + len(outputs)
-    built = {value.name: value for node in graph.nodes for value in node.values}
+    inputs, outputs = record_maps.ends(session.record, method)
+    passive = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
     return [
-        *_values("input", [_label(node) for node in inputs]),
-        *_values("output", _output_labels(outputs, built)),
-        Fact("operators", f"{len(graph.nodes) - passive:,}"),
+        *_values("input", list(map(value_text, inputs))),
+        *_values("output", list(map(value_text, outputs))),
+        Fact("operators", f"{sum(one.node.kind not in passive for one in graph.nodes):,}"),
     ]
-
-
-def _label(node: ModelNode) -> str:
-    return value_text(node.values[0]) if node.values else short_description(node.node.target)
-
-
-def _output_labels(outputs: list[ModelNode], built: dict[str, GraphValue]) -> list[str]:
-    names = [name for node in outputs for name in node.node.inputs]
-    return [value_text(built[name]) if name in built else name for name in names]
 
 
 def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[Fact]:

@@ -19,6 +19,7 @@ from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
 from schema.dtypes.scalar_type import scalar_type
+from schema.graph import GraphValue
 from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
@@ -89,6 +90,10 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
     }
     if program is not None:
         _from_program(program, method, found)
+    elif record is not None:
+        inputs, outputs = record_maps.ends(record, method)
+        found["inputs"] = [_recorded_json(one) for one in inputs]
+        found["outputs"] = [_recorded_json(one) for one in outputs]
     graph = record_maps.edge_graph(record, method) if record is not None else None
     if graph is not None:
         found["nodes"] = len(graph.calls())
@@ -115,6 +120,16 @@ def _from_program(program: ProgramFile, method: str, found: dict[str, Any]) -> N
     found["constant"] = getters(program).get(method)
     found["arena_bytes"] = memory.planned_bytes
     found["peak_bytes"] = memory.peak_bytes
+
+
+def _recorded_json(value: GraphValue) -> dict[str, Any]:
+    """Return the JSON of an input or output that has no number, as there is no program."""
+    tensor = value.tensor
+    if tensor is None:
+        return {"value": None, "type": value.kind}
+    sizes = list(tensor.sizes)
+    kind = f"{tensor.dtype} [{', '.join(map(str, sizes))}]"
+    return {"value": None, "type": kind, "dtype": tensor.dtype, "sizes": sizes}
 
 
 def value_json(plan: m.ExecutionPlan, index: int) -> dict[str, Any]:
