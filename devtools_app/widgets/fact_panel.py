@@ -9,10 +9,12 @@ from PySide6.QtGui import (
     QAction,
     QFontMetrics,
     QGuiApplication,
+    QKeyEvent,
     QKeySequence,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -31,7 +33,7 @@ from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.first_focus import order_keys
 from devtools_app.widgets.link_button import LinkButton
 from devtools_app.widgets.text_label import breakable, text_label
-from devtools_app.widgets.value_label import ValueLabel
+from devtools_app.widgets.value_label import ValueLabel, is_step
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.glossary import definition
 
@@ -45,6 +47,8 @@ _AROUND = 32  # margins and the space between both
 class FactPanel(QScrollArea):
     """A scrolling sheet; every value can be selected and copied.
 
+    Tab stops at the panel, its links and its source; the arrows up and down go from value to value.
+
     Signals:
         followed(link): the user chose the value of a fact that has a link
     """
@@ -57,6 +61,7 @@ class FactPanel(QScrollArea):
         self._sheet = FactSheet()
         self._filling = Slices(self)
         self._columns: list[tuple[QGridLayout, FactGroup, list[QLabel]]] = []
+        self._values: list[QWidget] = []  # in order, links among them
         self._stacked = False  # labels over their values, where there is no room beside them
         self.setObjectName("panel")
         self.setAccessibleName(name)
@@ -96,6 +101,22 @@ class FactPanel(QScrollArea):
         else:
             self._fit_labels()
 
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not (is_step(event) and self._step(1 if event.key() == Qt.Key.Key_Down else -1)):
+            super().keyPressEvent(event)
+
+    def _step(self, by: int) -> bool:
+        """Give the keyboard to the next value or link; return whether there is one."""
+        focus = QApplication.focusWidget()
+        at = next((at for at, one in enumerate(self._values) if one is focus), None)
+        wanted = (0 if by > 0 else -1) if at is None else at + by
+        if not 0 <= wanted < len(self._values):
+            return False
+        self._values[wanted].setFocus(Qt.FocusReason.OtherFocusReason)
+        self.ensureWidgetVisible(self._values[wanted])
+        return True
+
     def _is_narrow(self) -> bool:
         """Return whether some letters of a value do not fit beside the labels."""
         letter = QFontMetrics(self._theme.mono()).averageCharWidth()
@@ -113,7 +134,7 @@ class FactPanel(QScrollArea):
 
     def _rebuild(self) -> None:
         self._stacked = self._is_narrow()
-        self._columns = []
+        self._columns, self._values = [], []
         page = QWidget()
         page.setObjectName("page")
         whole, layout = QVBoxLayout(page), QVBoxLayout()
@@ -228,6 +249,7 @@ class FactPanel(QScrollArea):
         value.setFont(self._theme.mono())
         value.setToolTip(fact.exact)
         value.setAccessibleName(f"{fact.label}: {fact.value}")
+        self._values.append(value)
         return value
 
     def _code(self, group: FactGroup) -> CodeView:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QSizePolicy
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.text_label import breakable
+from devtools_app.widgets.value_label import is_step
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft)
 _WORDS = _LEFT | int(Qt.TextFlag.TextWordWrap)
@@ -30,6 +31,13 @@ class LinkButton(QPushButton):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if is_step(event):
+            event.ignore()  # Qt would go on as by Tab
+        else:
+            super().keyPressEvent(event)
 
     @override
     def heightForWidth(self, width: int) -> int:

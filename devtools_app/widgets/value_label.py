@@ -18,7 +18,7 @@ _JOINT = re.compile(r"(?<=[_./:,\-])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 
 class ValueLabel(QLabel):
-    """Text that takes the keyboard; the mouse and Shift with arrows select."""
+    """Text that takes the keyboard by a click or from its panel; the mouse and Shift select."""
 
     def __init__(self, text: str) -> None:
         super().__init__(_with_breaks(text))
@@ -28,7 +28,7 @@ class ValueLabel(QLabel):
             Qt.TextInteractionFlag.TextSelectableByMouse
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # thirty stops of Tab otherwise
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
 
     def copy(self) -> None:
@@ -41,6 +41,8 @@ class ValueLabel(QLabel):
     def keyPressEvent(self, ev: QKeyEvent) -> None:
         if ev.matches(QKeySequence.StandardKey.Copy) and self.hasSelectedText():
             self.copy()
+        elif is_step(ev):
+            ev.ignore()
         else:
             super().keyPressEvent(ev)
 
@@ -53,6 +55,12 @@ class ValueLabel(QLabel):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Copy", self.copy)
         menu.popup(ev.globalPos())
+
+
+def is_step(event: QKeyEvent) -> bool:
+    """Return whether a key goes to the value above or below, which is up to the panel."""
+    plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return plain and event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
 
 
 def _with_breaks(text: str) -> str:

@@ -19,6 +19,7 @@ from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.focus_areas import stops
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import Select
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets import canvas as canvases
@@ -26,6 +27,7 @@ from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.plot import Plot
 from devtools_app.widgets.time_strip import TimeStrip
+from inspector.tables.selection import Selection, SelectionKind
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -206,7 +208,9 @@ def test_everything_that_takes_the_keyboard_has_a_role(window, qtbot) -> None:
 
 def test_f6_goes_through_the_areas_and_tab_reaches_all_of_each(window, qtbot) -> None:
     window.activateWindow()
-    for name in ("overview", "graph", "partitions", "run", "compare"):
+    node = Selection(SelectionKind.NODE, method="forward", node="aten_convolution_default")
+    window.router(Select(node))  # the Node panel is an area as well
+    for name in ("overview", "graph", "partitions", "tensor", "run", "compare"):
         settle(window, qtbot, name)
         areas = window._areas()
         visited = []
@@ -218,7 +222,7 @@ def test_f6_goes_through_the_areas_and_tab_reaches_all_of_each(window, qtbot) ->
         }, name
         QTest.keyClick(window, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)
         assert window.areas.current is visited[-2], name
-        counts = {type(one).__name__: len(stops(one)) for one in areas}
+        counts = {f"{type(one).__name__} {at}": len(stops(one)) for at, one in enumerate(areas)}
         # a step of Tab forwards, or of Shift+Tab backwards
         assert max(counts.values()) <= 40, (name, counts)
 

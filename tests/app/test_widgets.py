@@ -10,6 +10,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QtMsgType
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QApplication,
     QHeaderView,
     QLabel,
     QMenu,
@@ -21,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.look import ThemeMode
+from devtools_app.shell.focus_areas import stops
 from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 from devtools_app.widgets.badge import Badge
@@ -34,6 +36,7 @@ from devtools_app.widgets.log_panel import LogPanel, LogStore, log_qt_message
 from devtools_app.widgets.message_strip import MessageStrip
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
+from devtools_app.widgets.value_label import ValueLabel
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.row_order import RowOrder
@@ -491,6 +494,30 @@ def test_fact_panel_links_lead_somewhere_and_copy_is_exact(qtbot, theme):
     assert "p50\t548,123 ns" in QGuiApplication.clipboard().text()
     panel.show_sheet(FactSheet())
     assert panel.sheet == FactSheet()
+
+
+def test_tab_passes_over_plain_facts_and_the_arrows_go_through_them(qtbot, theme):
+    panel = FactPanel(theme, "Node")
+    qtbot.addWidget(panel)
+    rows = tuple(
+        Fact(f"fact {at}", str(at), link="there" if at == 30 else None) for at in range(60)
+    )
+    groups = FactGroup("Time", rows[:40]), FactGroup("", rows[40:])
+    panel.show_sheet(FactSheet("add", "", groups))
+    panel.resize(300, 200)
+    panel.show()
+    qtbot.waitUntil(lambda: len(panel.findChildren(ValueLabel)) == 59)
+    with qtbot.waitActive(panel):
+        panel.activateWindow()
+    panel.setFocus()
+    assert [one.accessibleName() for one in stops(panel)] == ["fact 30: 30"]  # the link
+    down = [(Qt.Key.Key_Down, at) for at in range(60)]
+    up = [(Qt.Key.Key_Up, at) for at in range(58, -1, -1)]
+    for key, number in (*down, (Qt.Key.Key_Down, 59), *up):
+        qtbot.keyClick(QApplication.focusWidget(), key)
+        focus = QApplication.focusWidget()
+        assert focus.accessibleName() == f"fact {number}: {number}"
+        assert not focus.visibleRegion().isEmpty()
 
 
 def test_message_strip_copies_and_offers(qtbot, theme):
