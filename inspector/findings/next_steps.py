@@ -8,12 +8,13 @@ from enum import Enum
 
 from inspector.files.language_model import no_language_model
 from inspector.files.session import EXPORTED, Session
-from inspector.findings.attempts import can_try, command_of, edit_words, known_job
+from inspector.findings.attempts import can_try, command_of, edit_words, known_job, recipe_command
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.session import findings
 from inspector.roofline.rows import known_limits
 
 MOST = 3
+_COMPILED = "-o", "compiled"
 _GAINS = 2  # of the actions at most: the others show what else can be done
 CHANGE_HERE = (
     "The program can be changed here: a right click on a node, an operator or a partition offers"
@@ -30,7 +31,7 @@ class NextAction(str, Enum):
 
     TRY = "try"  # the edits of a finding, previewed
     OPEN = "open"  # a file beside those that are open
-    COMPILE = "compile"  # what was only exported
+    COMPILE = "compile"  # what was only exported, or what a record alone is of
     RUN = "run"  # the program, for its times
     GENERATE = "generate"  # text, for what a language model is run with
     VALUES = "values"  # run it with values and compare them with the record
@@ -125,12 +126,12 @@ def _absent(session: Session) -> list[NextStep]:
     found: list[NextStep] = []
     exported = _exported_path(session)
     if exported and known_job(session) is not None:
-        what = "a program with its memory plan, delegates and sizes, which runs here"
-        command = shlex.join(["etscope", "compile", exported, "-o", "compiled"])
-        found.append(NextStep(NextAction.COMPILE, "Compile it", what, command, "recipe"))
+        found.append(_compile(shlex.join(["etscope", "compile", exported, *_COMPILED])))
     if session.program is None:
         what = "instructions, memory plan, delegates, sizes, and running it here"
         found.append(NextStep(NextAction.OPEN, "Open the program (.pte) beside it", what))
+        command = "" if exported else recipe_command(session, *_COMPILED)
+        found += [_compile(command)] if command else []
     elif not session.dumps and not no_language_model(session.program):
         what = "tokens and their speed, and times, state and values of each call"
         text = "Generate text"
@@ -141,13 +142,18 @@ def _absent(session: Session) -> list[NextStep]:
         text = "Run the program"
         found.append(NextStep(NextAction.RUN, text, what, _run_command(session), "run"))
     elif session.times_with_values:
-        what = "times that are the program's: those shown include the logging of values"
+        what = "times of operators and delegates without the logging of values, which these include"
         text = "Run the program again"
         found.append(NextStep(NextAction.RUN, text, what, _run_command(session), "run"))
     if session.record is None and not exported:
         what = "source lines, modules and names, and changing the program here"
         found.append(NextStep(NextAction.OPEN, "Open its ETRecord (.etrecord) beside it", what))
     return found
+
+
+def _compile(command: str) -> NextStep:
+    what = "a program with its memory plan, delegates and sizes, which runs here"
+    return NextStep(NextAction.COMPILE, "Compile it", what, command, "recipe")
 
 
 def _exported_path(session: Session) -> str:

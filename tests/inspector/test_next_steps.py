@@ -86,6 +86,16 @@ def test_files_without_a_program_want_it_first(name: str) -> None:
     assert "(.pte)" in next_steps(session)[0].text
 
 
+def test_record_alone_is_compiled_by_its_recipe() -> None:
+    session = opened("model.etrecord")
+    assert actions(session)[:2] == [NextAction.OPEN, NextAction.COMPILE]
+    assert len(next_steps(session)) == MOST
+    step = next_steps(session)[1]
+    assert step.command.startswith("etscope compile --recipe ")
+    assert step.command.endswith("model.etrecord -o compiled")
+    assert NextAction.COMPILE not in actions(opened("run.etdp"))  # of no known recipe
+
+
 def test_variant_that_was_not_measured_is_compared() -> None:
     session = load_session(LOOP[:2])
     found = next_steps_beside(session, "B keyword_spotter_changed")
