@@ -14,6 +14,7 @@ from schema.payloads import Payload
 from schema.payloads.model import Constant
 from schema.payloads.nested import inner_label
 
+_PREPACK = "et_vk.prepack.default"
 _FACTS = 4  # scales that are listed; of more the range is told
 
 
@@ -136,13 +137,14 @@ def _nodes(payload: Payload, delegate: int) -> Iterable[InsideNode]:
 def _nodes_of(
     graph: Graph, nodes: Iterable[GraphNode], constants: Mapping[str, Constant], delegate: int
 ) -> Iterable[InsideNode]:
+    held = _held(graph, constants)
     for node in nodes:
         values: list[InsideValue] = []
         for argument in node.args:
             for name in argument.values:
-                values.append(_value(argument.name or "input", name, graph, constants))
+                values.append(_value(argument.name or "input", name, graph, held))
         for name in node.outputs:
-            values.append(_value("output", name, graph, constants))
+            values.append(_value("output", name, graph, held))
         facts = node.attributes
         activation = str(facts.get("fused_activation", ""))
         yield InsideNode(
@@ -150,10 +152,22 @@ def _nodes_of(
         )
 
 
-def _value(role: str, name: str, graph: object, constants: Mapping[str, Constant]) -> InsideValue:
+def _held(graph: Graph, constants: Mapping[str, Constant]) -> Mapping[str, Constant]:
+    """Return value -> its constant, also if it is copied into another layout before any run."""
+    found = {
+        name: constants[value.constant]
+        for name, value in graph.values.items()
+        if value.constant in constants
+    }
+    for node in graph.nodes:
+        if node.target == _PREPACK and node.outputs and {*node.inputs[:1]} & found.keys():
+            found[node.outputs[0]] = found[node.inputs[0]]
+    return found
+
+
+def _value(role: str, name: str, graph: object, held: Mapping[str, Constant]) -> InsideValue:
     values: Mapping[str, GraphValue] = getattr(graph, "values", {})
-    value = values.get(name, GraphValue(name))
-    return InsideValue(role, value, constants.get(value.constant or ""))
+    return InsideValue(role, values.get(name, GraphValue(name)), held.get(name))
 
 
 def quantization_text(given: QuantizationParameters) -> str:

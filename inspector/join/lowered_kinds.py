@@ -57,12 +57,20 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     # TOSA, for what it does not take apart
     "AVG_POOL2D": ("avg_pool2d",),
     "CLAMP": ("clamp", "relu", "hardtanh"),
+    "CONCAT": ("cat",),
     "CONV2D": ("convolution", *_LINEAR),
     "DEPTHWISE_CONV2D": ("convolution",),
+    "EQUAL": ("eq",),
     "GREATER": ("gt",),
+    "GREATER_EQUAL": ("ge",),
+    "LOGICAL_AND": ("logical_and", "bitwise_and"),
+    "LOGICAL_NOT": ("logical_not", "bitwise_not"),
+    "LOGICAL_OR": ("logical_or", "bitwise_or"),
     "MATMUL": ("bmm", "matmul", "mm"),
     "MAX_POOL2D": ("max_pool2d", "max_pool2d_with_indices"),
+    "NEGATE": ("neg",),
     "SELECT": ("where",),
+    "TRANSPOSE_CONV2D": ("convolution",),
 }
 _MATMULS = {*_LINEAR, *_CONVOLUTION, "bmm", "matmul"}
 _NAMES = {"concatenate": "cat"}
@@ -91,13 +99,16 @@ def _plain(stem: str) -> str:
 
 @cache
 def _operations() -> Mapping[str, str]:
-    """Return kind of payload node or operator -> the first operator that is lowered alike."""
+    """Return kind of payload node or operator -> the first operator that is lowered alike.
+
+    Kinds are in their own spelling only: SELECT of TOSA is no ``select``.
+    """
     found: dict[str, str] = {}
     for kind, operators in _BECOMES.items():
         first = found.get(operators[0], _plain(operators[0]))
-        for name in (*operators, base_operator(kind).rpartition("::")[2]):
-            for form in (name, _plain(name)):
-                found.setdefault(form, first)  # an operator of two kinds is of the first
+        own = base_operator(kind).rpartition("::")[2]
+        for form in (*operators, *map(_plain, operators), own):
+            found.setdefault(form, first)  # an operator of two kinds is of the first
     return found
 
 

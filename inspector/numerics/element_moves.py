@@ -15,7 +15,8 @@ from schema.dtypes.scalar_type import numel
 from schema.graph import GraphNode
 
 Cut = tuple[int, int, int, int]  # dimension, start, stop, step
-CUTTING = frozenset(("select", "slice"))
+SPLITTING = frozenset(("split", "split_with_sizes"))
+CUTTING = SPLITTING | {"select", "slice"}
 PERMUTING = frozenset(("permute", "transpose"))
 MOST_ELEMENTS = 1 << 20  # of a value whose elements are followed
 _ORDERS = ("dims", "perm", "perms", "permutation", "permute")  # attributes of payload nodes
@@ -81,14 +82,24 @@ def cut_places(places: NDArray[np.int64], cut: Sequence[Cut]) -> NDArray[np.int6
     return whole[tuple(found)].reshape(-1)
 
 
-def recorded_cut(node: GraphNode, sizes: Sequence[int]) -> tuple[Cut, ...]:
-    """Return what a recorded slice or selection takes of a value, empty if that is not known."""
+def recorded_cut(node: GraphNode, sizes: Sequence[int], number: int = 0) -> tuple[Cut, ...]:
+    """Return what a result of a recorded slice, selection or split takes of a value.
+
+    Empty if that is not known.
+
+    Args:
+        node: of the record
+        sizes: of the value it reads
+        number: of the result
+    """
     kind = operation(node.target)
     given = {one.name: one.literal for one in node.args if not one.values}
     dim = given.get("dim", 0)
     if kind not in CUTTING or not isinstance(dim, int) or not -len(sizes) <= dim < len(sizes):
         return ()
     dim, size = dim % len(sizes), sizes[dim]
+    if kind in SPLITTING:
+        return _part(dim, given.get("split_sizes", given.get("split_size")), number)
     start = given.get("index" if kind == "select" else "start")
     start = 0 if start is None and kind == "slice" else start
     end, step = given.get("end"), given.get("step", 1)
@@ -98,6 +109,14 @@ def recorded_cut(node: GraphNode, sizes: Sequence[int]) -> tuple[Cut, ...]:
     if kind == "select":
         return ((dim, start % size, start % size + 1, 1),) if -size <= start < size else ()
     return ((dim, *slice(start, end).indices(size)[:2], step),)
+
+
+def _part(dim: int, lengths: object, number: int) -> tuple[Cut, ...]:
+    if isinstance(lengths, int):
+        return ((dim, lengths * number, lengths * (number + 1), 1),)
+    own = integers_of(lengths)
+    begin = sum(own[:number])
+    return ((dim, begin, begin + own[number], 1),) if number < len(own) else ()
 
 
 def strides_in(places: NDArray[np.int64], asked: NDArray[np.int64]) -> tuple[int, ...] | None:

@@ -19,6 +19,7 @@ from inspector.join.lowered_kinds import operation
 from inspector.numerics.element_moves import (
     MOST_ELEMENTS,
     PERMUTING,
+    SPLITTING,
     ElementMove,
     arrangement,
     cut_places,
@@ -51,7 +52,6 @@ _OF_IMAGES = frozenset(
 )
 _OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
 _LINEAR = operation("linear")
-_CUTTING = frozenset(("split", "split_with_sizes"))  # in one dimension, the others stay as they are
 _IMAGE_DIMS = (3, 4, 5)
 _MOST_PLACES = 1 << 25  # kept together, 256 MiB; most values have one of a few layouts
 
@@ -117,13 +117,23 @@ class ElementPlaces:
             return None
         return cut_places(shaped(places, sizes), event.cut)
 
-    def recorded_cut(self, node: FlatNode) -> Places | None:
-        """Return which elements of the value behind its operand a recorded slice takes."""
-        value = node.reads[0] if node.reads else None
-        sizes = self._values.sizes(value)
-        cut = recorded_cut(node.node, sizes or ())
-        places = None if value is None or sizes is None or not cut else self.recorded(value)
-        return None if places is None or sizes is None else cut_places(shaped(places, sizes), cut)
+    def recorded_cuts(self, value: Value) -> Iterator[tuple[Value, Places]]:
+        """Yield the values that a recorded result is cut out of, and which elements it takes.
+
+        The value behind its operand first; of slices of slices those before as well.
+        """
+        producers, places = self._values.graph.producers, None
+        while value in producers:
+            node, number = producers[value]
+            sizes = self._values.sizes(node.reads[0]) if node.reads else None
+            cut = () if sizes is None else recorded_cut(node.node, sizes, number)
+            whole = self.recorded(node.reads[0]) if cut else None
+            taken = None if whole is None else cut_places(shaped(whole, sizes or ()), cut)
+            if taken is None:
+                return
+            places = taken if places is None else taken[places]
+            value = self._values.root(node.reads[0])
+            yield value, places
 
     def recorded(self, value: Value) -> Places | None:
         """Return the places of a recorded value in the one that it moves, None if unknown."""
@@ -172,14 +182,16 @@ class ElementPlaces:
             return None
         if event.writes[0] in self._outputs:
             return self.recorded(self._outputs[event.writes[0]])
+        if event.cut:
+            source = self._values.of(event.reads[0])
+            cuts = (one for value, one in self.recorded_cuts(root) if value == source)
+            return self._inside(self.cut(event), next(cuts, None))
         node = self._values.computing(event, root) or self._values.makers.get(root)
         if node is None:
             return None
-        if event.cut:
-            return self._inside(self.cut(event), self.recorded_cut(node))
         if event.kind in _OF_IMAGES and operation(node.operator) != _LINEAR:
             return self._channels_last(sizes) if _is_last(logged, sizes) else None
-        cuts = operation(node.operator) in _CUTTING
+        cuts = operation(node.operator) in SPLITTING
         found = self._split(event, node, logged) if cuts else None
         return self._computed(event, node, logged) if found is None else found
 

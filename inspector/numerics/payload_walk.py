@@ -7,7 +7,6 @@ reads, and an operator that writes a value read there is the last one of the nod
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -18,6 +17,7 @@ from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import begin_alike, digest, integers
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.partly_known import COMMUTATIVE, OF_TWO, PartlyKnown, single
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
 from inspector.numerics.payload_values import (
@@ -32,7 +32,6 @@ from inspector.numerics.same_steps import is_distinctive
 from inspector.numerics.shared_handles import DelegateEvent
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
-_OF_TWO = frozenset(("add", "div", "maximum", "minimum", "mul", "pow", "sub"))
 _PACKED = "aten._weight_int8pack_mm.default"  # has no bias: that is added by the next step
 _OF_LINEAR = frozenset(map(operation, ("addmm", "linear", "mm")))
 _TABLE = "TABLE"  # of an operator of one operand
@@ -42,7 +41,6 @@ _REDUCED = {
     "REDUCE_PRODUCT": "prod",
     "REDUCE_SUM": "sum",
 }
-_COMMUTATIVE = frozenset(("add", "maximum", "minimum", "mul"))
 
 
 def walked(
@@ -114,6 +112,7 @@ class _PayloadWalk:
         """Go on while that finds more."""
         self._by_constants()
         self._by_weights()
+        partly = PartlyKnown(self._values, self._held, self._content)
         before = -1
         while before < len(self._values):
             before = len(self._values)
@@ -121,6 +120,9 @@ class _PayloadWalk:
             self._forward()
             self._by_tables()
             self._backward()
+            if before == len(self._values):
+                for event, node in partly.pairs():
+                    self._match(event, node)
 
     def found(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
         """Return the events of some nodes, in the shape that the node has if there is such one."""
@@ -184,20 +186,20 @@ class _PayloadWalk:
         """Learn slices that take the same elements of a value as one of the record alone does."""
         self._places.update()
         made: dict[object, list[DelegateEvent]] = {}
-        asked: dict[object, list[FlatNode]] = {}
+        asked: dict[object, list[Value]] = {}
         for event in self._events:
             if event.cut and self._values.of(event.writes[0]) is None:
                 taken = self._places.cut(event)
                 key = event.reads[0], None if taken is None else digest(np.sort(taken))
                 made.setdefault((self._values.of(key[0]), key[1]), []).append(event)
         for node in self._values.asked if made else ():
-            taken = self._places.recorded_cut(node)
-            if taken is not None and node.writes[0] not in self._values.learned:
-                key = self._values.root(node.reads[0]), digest(np.sort(taken))
-                asked.setdefault(key, []).append(node)
+            for value in node.writes:
+                cuts = () if value in self._values.learned else self._places.recorded_cuts(value)
+                for source, taken in cuts:
+                    asked.setdefault((source, digest(np.sort(taken))), []).append(value)
         for key, events in made.items():
             if len(events) == len(asked.get(key, ())) == 1:
-                self.learn(events[0].writes[0], asked[key][0].writes[0])
+                self.learn(events[0].writes[0], asked[key][0])
 
     def _by_constants(self) -> None:
         """Match operators that alone read a constant which one node of their kind alone reads."""
@@ -265,15 +267,23 @@ class _PayloadWalk:
                 read = self._read(event)
                 alone = read and None not in read and self._has_all(event, len(read))
                 if alone and self._places.cut(event) is None:
-                    made.setdefault(self._call(event.kind, read), []).append(event)
+                    made.setdefault(_unordered(read), []).append(event)
         for node in self._values.asked:
             read = self._asked(node)
             if node.writes[0] not in self._values.learned and read and None not in read:
-                asked.setdefault(self._call(node.operator, read), []).append(node)
+                asked.setdefault(_unordered(read), []).append(node)
         for call, events in made.items():
             for event, node in self._only_pairs(events, asked.get(call, ())):
-                if event.kind in _REDUCED or becomes(node.operator, event.kind):
-                    self._match(event, node)
+                self._match(event, node)
+
+    def _computes(self, event: DelegateEvent, node: FlatNode) -> bool:
+        """Return whether an operator is one of a node's kind, with operands in its order."""
+        if event.kind in _REDUCED:
+            return _REDUCED[event.kind] == operation(node.operator)
+        if not becomes(node.operator, event.kind):
+            return False
+        read, asked = self._read(event), self._asked(node)
+        return read == asked or operation(node.operator) in COMMUTATIVE
 
     def _only_pairs(
         self, events: Sequence[DelegateEvent], nodes: Sequence[FlatNode]
@@ -282,21 +292,21 @@ class _PayloadWalk:
 
         Several slices of a value differ in where they begin, several products in a constant.
         """
-        if len(events) == len(nodes) == 1:
-            return [(events[0], nodes[0])]
-        held = [{self._contents.get(self._values.place(n), "") for n in e.reads} for e in events]
-        pairs = [
-            (event, node)
-            for (event, own), node in product(zip(events, held, strict=True), nodes)
-            if begin_alike(event.given, integers(node.node)) or (own - {""}) & self._keys(node)
-        ]
-        sides = [Counter(id(one) for one in side) for side in zip(*pairs, strict=True)]
-        return [(e, n) for e, n in pairs if sides[0][id(e)] == sides[1][id(n)] == 1]
+        pairs = [(e, n) for e, n in product(events, nodes) if self._computes(e, n)]
+        found = single(pairs)
+        taken = {id(one) for pair in found for one in pair}
+        rest = [(e, n) for e, n in pairs if not {id(e), id(n)} & taken]
+        return found + single([(e, n) for e, n in rest if self._differs(e, n)])
+
+    def _differs(self, event: DelegateEvent, node: FlatNode) -> bool:
+        """Return whether an operator has the numbers or a constant of a node."""
+        own = {*map(self._held, event.reads)} - {""}
+        return begin_alike(event.given, integers(node.node)) or bool(own & self._keys(node))
 
     def _read(self, event: DelegateEvent) -> list[object]:
         """Return what an operator reads: values, None for unknown ones, and small constants."""
         found: list[object] = [self._values.of(name) for name in self._values.data(event)]
-        if operation(event.kind) in _OF_TWO and len(found) == 1:
+        if operation(event.kind) in OF_TWO and len(found) == 1:
             held = map(self._contents.get, map(self._values.place, event.reads[:2]))
             found += [one for one in held if one]
         return found
@@ -313,9 +323,13 @@ class _PayloadWalk:
             for root, own in pairs
             if root in known or (root in self._graph.producers and not own)
         ]
-        if operation(node.operator) in _OF_TWO and len(found) == 1:
+        if operation(node.operator) in OF_TWO and len(found) == 1:
             found += [own for root, own in pairs if own and root not in known]
         return found
+
+    def _held(self, name: str) -> str:
+        """Return the content of a constant of the payload, empty for others."""
+        return self._contents.get(self._values.place(name), "")
 
     def _content(self, value: Value) -> str:
         """Return the content of the constant that a value has the elements of, empty for others."""
@@ -452,8 +466,8 @@ class _PayloadWalk:
 
         Of a multiplication by a constant that is not in the record, it is open whose it is.
         """
-        return count == 2 or operation(event.kind) not in _OF_TWO
+        return count == 2 or operation(event.kind) not in OF_TWO
 
-    def _call(self, operator: str, values: Sequence[object]) -> object:
-        kind = _REDUCED.get(operator) or operation(operator)
-        return kind, tuple(sorted(map(str, values)) if kind in _COMMUTATIVE else map(str, values))
+
+def _unordered(values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(sorted(map(str, values)))
