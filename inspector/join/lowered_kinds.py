@@ -54,6 +54,8 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "View": ("view_copy", "_unsafe_view"),
     # Core ML
     "cast": ("_to_dim_order_copy", "_to_copy"),
+    "dequantize": ("dequantize_per_tensor", "dequantize_per_channel"),
+    "quantize": ("quantize_per_tensor", "quantize_per_channel"),
     # TOSA, for what it does not take apart
     "AVG_POOL2D": ("avg_pool2d",),
     "CLAMP": ("clamp", "relu", "hardtanh"),
