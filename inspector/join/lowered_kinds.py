@@ -103,7 +103,7 @@ def _plain(stem: str) -> str:
 def _operations() -> Mapping[str, str]:
     """Return kind of payload node or operator -> the first operator that is lowered alike.
 
-    Kinds are in their own spelling only: SELECT of TOSA is no ``select``.
+    Kinds are in their own spelling only: SELECT of TOSA is a choice, not a ``select``.
     """
     found: dict[str, str] = {}
     for kind, operators in _BECOMES.items():

@@ -1,4 +1,4 @@
-"""Names values that pass between partitions where no kernel call alone tells which they are.
+"""Names values that pass between partitions where no kernel call alone shows which they are.
 
 A naming is taken if every instruction agrees with it: a kernel call computes its node from values
 of those names, and a partition computes its results from its inputs by nodes that have its debug
@@ -37,10 +37,10 @@ def consistent_names(
         matcher: with the names that are certain
         constants: names of values that need no computation
     """
-    return _Search(graph, plan, handles, matcher, constants).found()
+    return _NamingSearch(graph, plan, handles, matcher, constants).found()
 
 
-class _Search:
+class _NamingSearch:
     """Goes through the instructions in order, and back where nothing agrees any more."""
 
     def __init__(
