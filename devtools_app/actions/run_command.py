@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
-from devtools_app.state.requests import Notice, ShowView
+from devtools_app.state.requests import Notice, OpenVariant, ShowView
 from devtools_app.state.run_form import LEVELS, RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -40,6 +40,8 @@ class RunCommand:
         self._jobs = services.jobs
         self.dialog: BundleDialog | None = None
         self._bundled_from = ""
+        self._left = ("", "")  # session and view in front when a run began
+        self._jobs["run"].began.connect(lambda _job: self._leave())
         self._jobs.run_form = services.controller.settings.last_run
         self._jobs["run"].finished.connect(self._open)
         self._jobs["run"].ended.connect(self._tell_failure)
@@ -94,6 +96,22 @@ class RunCommand:
         if self.dialog is not None:
             self.dialog.accept()
         self._window.show_view(PANEL)
+        self._leave()
+
+    def _leave(self) -> None:
+        self._left = self._in_front()
+
+    def _in_front(self) -> tuple[str, str]:
+        state = self._services.store.state
+        return state.current, state.view
+
+    def _show(self, files: tuple[str, ...], what: str) -> None:
+        """Open a new session of a result, or offer that to a user who went elsewhere."""
+        if self._in_front() == self._left:
+            self._services.controller.open_result(files)
+        else:
+            offer = ("Open", OpenVariant(files))
+            self._window.notice(Notice(f"{what}.", offers=(offer,)))
 
     def _remember(self, form: RunForm) -> None:
         controller = self._services.controller
@@ -106,7 +124,8 @@ class RunCommand:
         from inspector.jobs.executing import BundleJob, RunJob
 
         if isinstance(execution.job, BundleJob):
-            self._services.controller.open((os.path.abspath(execution.target),))
+            bundle = os.path.abspath(execution.target)
+            self._show((bundle,), f"{os.path.basename(bundle)} is written")
         elif isinstance(execution.job, RunJob):
             self._open_trace(execution, execution.job)
 
@@ -125,16 +144,17 @@ class RunCommand:
         what = runnable(one.id, one.session) if one is not None else None
         if not result:
             return
+        ran = f"{one.session.name if one is not None else Path(job.program).name} has run"
         if one is None or what is None or what.program != job.program:
             paths = (job.program, job.record, *job.data_files, *result)
-            controller.open_result(tuple(path for path in paths if path))
+            self._show(tuple(path for path in paths if path), ran)
             return
         folder, folders = Path(execution.target), {Path(one).parent for one in what.traces}
         ours = (place == folder or _is_earlier_run(place, folder) for place in folders)
         if all(ours):
             controller.read_with((*what.others, *result), one.id)
         else:
-            controller.open_result((*what.others, *result))
+            self._show((*what.others, *result), ran)
 
 
 def _is_earlier_run(place: Path, folder: Path) -> bool:

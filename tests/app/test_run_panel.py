@@ -151,6 +151,33 @@ def test_run_of_a_session_with_another_trace_opens_beside_it(window, qtbot, fold
     assert [path.name for path in two] == ["model.pte", "run.etdp"]
 
 
+@pytest.mark.parametrize("trace", [True, False])
+def test_a_run_that_ends_leaves_a_user_elsewhere_where_he_is(
+    window, qtbot, folder, here, trace: bool
+) -> None:
+    """Its new session is offered, not shown; one that is open already gets the trace behind."""
+    other = DATA / "corpus/v1.5.1/mm_portable"
+    shutil.copy(other / "run.etdp", folder / "device.etdp")
+    files = [folder / "model.pte", *([folder / "device.etdp"] if trace else [])]
+    view = panel(window, qtbot, *files)
+    window.controller.open((str(other / "model.etrecord"),))
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    first, second = (one.id for one in window.store.state.sessions)
+    window.store.update(current=first, view="run")
+    button(view, "Run the program").click()
+    window.store.update(current=second, view="overview")
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    state = window.store.state
+    assert (state.current, state.view, len(state.sessions)) == (second, "overview", 2)
+    if trace:
+        assert "has run" in window.strip.text
+        offer = next(b for b in window.strip.findChildren(QPushButton) if b.text() == "Open")
+        offer.click()
+        qtbot.waitUntil(lambda: len(window.store.state.sessions) == 3, timeout=20_000)
+    else:
+        assert Path(state.sessions[0].paths[-1]).name == "run.etdp"
+
+
 def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, folder) -> None:
     # minutes of runs, of which a moment is seen
     shutil.copy(DATA / "corpus/v1.5.1/tinygpt_portable/model.pte", folder)
