@@ -21,7 +21,7 @@ class Opens(Enum):
     SESSIONS = auto()  # one session or more
 
 
-class Content(Enum):
+class FileContent(Enum):
     """What reading files shows them to be."""
 
     VALUES = auto()  # of nodes, all of them
@@ -64,7 +64,7 @@ def hold_values(paths: tuple[str, ...], check: Callable[[], None]) -> bool:
     return True
 
 
-def content_of(paths: tuple[str, ...], check: Callable[[], None]) -> Content:
+def content_of(paths: tuple[str, ...], check: Callable[[], None]) -> FileContent:
     """Return what files and folders are by their content; for a thread, as `hold_values`.
 
     Args:
@@ -74,13 +74,13 @@ def content_of(paths: tuple[str, ...], check: Callable[[], None]) -> Content:
     from inspector.files.load import expand, sniff_file
 
     if hold_values(paths, check):
-        return Content.VALUES
+        return FileContent.VALUES
     try:
         names = expand(paths)
     except OSError:  # a folder that may not be read, as opening it will say
-        return Content.UNKNOWN
+        return FileContent.UNKNOWN
     for name in names:
         check()
         if sniff_file(Path(name)):
-            return Content.SESSION
-    return Content.UNKNOWN
+            return FileContent.SESSION
+    return FileContent.UNKNOWN

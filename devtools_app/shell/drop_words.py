@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
-from devtools_app.sessions.open_kind import Content, Opens, opens_as
+from devtools_app.sessions.open_kind import FileContent, Opens, opens_as
 from devtools_app.state.state import State
 
 _NAMED = 3  # files that are named one by one
@@ -58,7 +58,7 @@ def _unreadable(paths: tuple[str, ...]) -> DropWords:
 
 
 def opening_words(
-    paths: tuple[str, ...], state: State, content: Content | None = None
+    paths: tuple[str, ...], state: State, content: FileContent | None = None
 ) -> DropWords:
     """Return what opening files and folders would do.
 
@@ -77,12 +77,12 @@ def opening_words(
             words = f"Open the workspace {names}", f"Its sessions open.{others}"
         case Opens.SWEEP:
             words = f"Show the sweep {names}", "Its points open in the Sweep view."
-        case _ if content is Content.UNKNOWN:
+        case _ if content is FileContent.UNKNOWN:
             return _unknown(paths)
-        case _ if content is Content.VALUES and shown is None:
+        case _ if content is FileContent.VALUES and shown is None:
             text = "Open the program of these nodes first; they colour its graph."
             return DropWords(f"{names}: values of nodes", text)
-        case _ if content is Content.VALUES and shown is not None:
+        case _ if content is FileContent.VALUES and shown is not None:
             words = f"Add {names} to {shown.session.name}", "Its values colour the graph."
         case Opens.PERHAPS_VALUES if content is None and shown is not None:
             into = f"Values of nodes colour the graph of {shown.session.name}"

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.latest import Latest
-from devtools_app.sessions.open_kind import Content, content_of
+from devtools_app.sessions.open_kind import FileContent, content_of
 from devtools_app.shell.drop_words import DropWords, drop_words, opening_words
 from devtools_app.state.store import Store
 from devtools_app.widgets.drop_cover import DropCover
@@ -101,7 +101,7 @@ class Dropping(QObject):
             self._reading.submit(lambda token: content_of(words.paths, token.check))
         return words
 
-    def _read(self, content: Content) -> None:
+    def _read(self, content: FileContent) -> None:
         """Announce what a drop does, now that the dragged files were read."""
         if self._words is None:
             return

@@ -190,7 +190,7 @@ class Profile:
 
 
 def plain_tag(tag: str) -> str:
-    """Return a remark of `Profile.tags_of` without saying that it is of the parts only."""
+    """Return a remark of `Profile.tags_of` without the mark of a remark on the parts only."""
     return tag.removeprefix(_OF_PARTS)
 
 

@@ -123,7 +123,7 @@ def _from_program(program: ProgramFile, method: str, found: dict[str, Any]) -> N
 
 
 def _recorded_json(value: GraphValue) -> dict[str, Any]:
-    """Return the JSON of an input or output that has no number, as there is no program."""
+    """Return the JSON of an input or output that has no number: it is of no program."""
     tensor = value.tensor
     if tensor is None:
         return {"value": None, "type": value.kind}

@@ -12,7 +12,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from devtools_app.sessions.open_kind import Content, Opens, content_of, opens_as
+from devtools_app.sessions.open_kind import FileContent, Opens, content_of, opens_as
 from devtools_app.shell import file_drop
 from devtools_app.shell.drop_words import drop_words, opening_words
 from devtools_app.shell.window import MainWindow
@@ -150,9 +150,9 @@ def test_each_kind_of_file_is_announced_as_it_opens(opened, tmp_path):
         assert said in f"{words.title}. {words.text}"
         assert words.paths == tuple(map(str, paths))
         assert words.unread is (kind is not Opens.WORKSPACE)
-    read = opening_words((str(values),), state, Content.VALUES)
+    read = opening_words((str(values),), state, FileContent.VALUES)
     assert f"{read.title}. {read.text}".startswith(f"Add v.json to {name}. Its values")
-    read = opening_words((str(values),), state, Content.SESSION)
+    read = opening_words((str(values),), state, FileContent.SESSION)
     assert read.text == f"It opens as a new session. {name} stays open."
     assert opens_as((), state) is Opens.NOTHING
     assert opens_as((str(values),), State()) is Opens.SESSIONS  # no session takes them
@@ -217,7 +217,7 @@ def test_what_reading_shows_to_be_no_file_of_executorch_is_refused_before_the_dr
 def test_one_known_file_among_others_opens(tmp_path):
     other = tmp_path / "todo.txt"
     other.write_text("buy milk\n")
-    assert content_of((str(other), *map(str, SAMPLE_FILES)), lambda: None) is Content.SESSION
+    assert content_of((str(other), *map(str, SAMPLE_FILES)), lambda: None) is FileContent.SESSION
 
 
 def test_values_without_a_session_are_refused_with_what_they_need(tmp_path):
@@ -255,11 +255,11 @@ def test_a_drop_does_not_wait_for_the_words(opened, qtbot, tmp_path, monkeypatch
     path.write_text(VALUES)
     reading, may_end = threading.Event(), threading.Event()
 
-    def content_of(paths: tuple[str, ...], check) -> Content:
+    def content_of(paths: tuple[str, ...], check) -> FileContent:
         reading.set()
         may_end.wait(10)
         check()
-        return Content.VALUES
+        return FileContent.VALUES
 
     monkeypatch.setattr(file_drop, "content_of", content_of)
     assert drag_over(opened, files(path), middle(opened))
