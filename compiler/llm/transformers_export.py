@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.compat.sizes import eval_shape_upper_bound
 from compiler.dialect.templates import tensors_in
 from compiler.errors import UnboundedShapeError
 from compiler.frontend import ExportError, export
 from compiler.llm.size_checks import FamilyError
 from compiler.llm.transformers_source import TransformersDecoder
 from compiler.llm.transformers_state import one_line
+from compiler.memory.specs import upper_bound
 
 Tensor = torch.Tensor
 
@@ -55,9 +55,11 @@ def _export_bounded(
     Raises: ExportError, UnboundedShapeError
     """
     found = export(module, inputs, dynamic_shapes=shapes)
-    for node in found.graph.nodes:
-        for tensor in tensors_in(node.meta.get("val")):
-            eval_shape_upper_bound(tensor.shape)
+    results = [one for node in found.graph.nodes for one in tensors_in(node.meta.get("val"))]
+    sizes: list[Any] = [size for one in results for size in one.shape]
+    for size in sizes:
+        if not isinstance(size, int):
+            upper_bound(size, size.node.shape_env.var_to_range)
     return found
 
 

@@ -48,7 +48,7 @@ class DecoderState:
         recurrent: what depends on all earlier tokens
         mask: of all positions for families that count those of a mask, None for others
         positioned: whether its modules take positions, which some else compute as numbers of Python
-        counting: whether the cache tells the number of earlier tokens as one, not as a tensor
+        counting: whether the cache returns the number of earlier tokens, not a tensor with it
     """
 
     cache: Any
@@ -97,7 +97,7 @@ class DecoderState:
         return replace(self, mask=mask, counting=True)
 
     def _count(self, position: Tensor, tokens: int, length: int) -> None:
-        """Let the cache tell the number of earlier tokens, which leaves room for new ones."""
+        """Let the cache return the number of earlier tokens, which leaves room for new ones."""
         earlier = position[0].item()
         check(earlier >= 0)
         check(earlier + tokens <= length)

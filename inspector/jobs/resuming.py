@@ -1,4 +1,4 @@
-"""What a job says when the results of an earlier call are not used."""
+"""The message of a job that does not use the results of an earlier call."""
 
 from __future__ import annotations
 
