@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
-    QPushButton,
 )
 
 from devtools_app.appearance.look import ThemeMode
@@ -405,18 +404,19 @@ def test_program_without_record_is_shown_as_code(qtbot) -> None:
     assert "aten::convolution.out(" in pane.code.toPlainText()
 
 
-def test_node_facts_are_all_reached_by_tab(qtbot) -> None:
+def test_node_facts_are_all_reached_by_arrow_keys(qtbot) -> None:
     bench = Bench(qtbot, node.NodePane)
     pane = bench.pane
     assert isinstance(pane, node.NodePane)
     bench.open(opened(XNNPACK))
     bench.select(Selection(SelectionKind.NODE, "forward", "compiled", "aten_linear_default"))
     facts = [fact for group in pane.facts.sheet.groups for fact in group.facts]
-    reached = [
-        widget.accessibleName()
-        for widget in (*pane.facts.findChildren(QLabel), *pane.facts.findChildren(QPushButton))
-        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-    ]
+    pane.show()
+    pane.facts.setFocus()
+    reached = []
+    for _ in facts:
+        qtbot.keyClick(pane.window().focusWidget(), Qt.Key.Key_Down)
+        reached.append(pane.window().focusWidget().accessibleName())
     assert sorted(reached) == sorted(f"{fact.label}: {fact.value}" for fact in facts)
 
 
