@@ -7,7 +7,7 @@ import time
 import traceback
 from functools import cached_property
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -38,6 +38,7 @@ class ViewHost(QWidget):
         self.spec = spec
         self._context = context
         self._view: QWidget | None = None
+        self._hint: QSize | None = None
         self._postponed = False
         self._shown: State | None = None
         self._failed_for: State | None = None
@@ -52,6 +53,30 @@ class ViewHost(QWidget):
         self.setObjectName("panel")
         # a view with many tools is cut off in a narrow window rather than making it wide
         self.setMinimumSize(*_SMALLEST)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(*_SMALLEST)
+
+    @override
+    def sizeHint(self) -> QSize:
+        """Return the size of the view, computed once: Qt asks all tabs when a part appears in one.
+
+        With all views made, and their heights for a width, a message took 61 ms instead of 8.
+        """
+        if self._hint is None:
+            self._hint = super().sizeHint()
+        return self._hint
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return False  # a view fills what there is
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._hint = None
+        return super().event(event)
 
     @property
     def view(self) -> QWidget | None:
