@@ -14,6 +14,7 @@ from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcol
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.rows import unique_rows
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
 from inspector.units import Quantity, format_bytes
@@ -94,11 +95,10 @@ class _SeenBlocks:
 
 def _spaced(boxes: Floats) -> Floats:
     """Return boxes with a gap between them, where they are large enough."""
-    gap = np.where((boxes[:, 2] > 4) & (boxes[:, 3] > 4), 1.0, 0.0)
-    found = boxes.copy()
-    found[:, :2] += gap[:, None]
-    found[:, 2:] = np.maximum(found[:, 2:] - 2 * gap[:, None], 0.8)
-    return found
+    x, y, width, height = boxes.T
+    gap = ((width > 4) & (height > 4)).astype(np.float64)
+    sides = (np.maximum(side - 2 * gap, 0.8) for side in (width, height))
+    return np.stack((x + gap, y + gap, *sides), axis=1)
 
 
 def _on_pixels(boxes: Floats) -> Floats:
@@ -106,13 +106,15 @@ def _on_pixels(boxes: Floats) -> Floats:
 
     Thinner ones fill a pixel. 50,000 values in 1,000 pixels are 20 ms of painting otherwise.
     """
-    thin = boxes[:, 2:] < 1.0
-    found = boxes.copy()
-    found[:, :2] = np.where(thin, np.floor(boxes[:, :2]), boxes[:, :2])
-    found[:, 2:] = np.maximum(boxes[:, 2:], 1.0)
-    fresh = np.ones(len(found), np.bool_)
-    fresh[1:] = (found[1:] != found[:-1]).any(axis=1)
-    return found[fresh]
+    fresh = np.zeros(len(boxes), np.bool_)
+    fresh[:1] = True
+    found: list[NDArray[np.float64]] = []
+    for place, side in ((boxes[:, 0], boxes[:, 2]), (boxes[:, 1], boxes[:, 3])):
+        found += [np.where(side < 1.0, np.floor(place), place), np.maximum(side, 1.0)]
+    for column in found:  # a comparison of rows takes three times as long
+        fresh[1:] |= column[1:] != column[:-1]
+    x, width, y, height = (column[fresh] for column in found)
+    return np.stack((x, y, width, height), axis=1)
 
 
 class MemoryDrawing:
@@ -122,8 +124,7 @@ class MemoryDrawing:
         self.data, self.colours = data, colours
         self._texts = texts
         look = np.stack([data.colour, data.strong.astype(np.int64)], axis=1)
-        kinds, which = np.unique(look, axis=0, return_inverse=True)
-        self._which = np.ravel(which)
+        kinds, _, self._which = unique_rows(look)
         self._fills = [self._fill(*kind) for kind in kinds.tolist()]
         self._order = np.lexsort((data.first, data.offset, self._which))
         self._blocks: _SeenBlocks | None = None
