@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QSize
+from PySide6.QtCore import QPoint, QPointF, QSize
 from PySide6.QtGui import QAccessible, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
@@ -50,6 +50,7 @@ class GraphView(ZoomCanvas):
         self._subject: object = None
         self._placing = False  # the camera waits for a size
         self._last_width = 0
+        self._last_top = 0  # in the window
         self._side = self._foot = 0  # room beside and below the drawing
         self._ghosts: NDArray[np.float64] | None = None
         self._extras = True  # legend and map
@@ -373,7 +374,18 @@ class GraphView(ZoomCanvas):
         if self._whole and not self._placing:
             self.fit()
         self._keep_selected()
+        self._keep_height()
         self._show_view()
+
+    def _keep_height(self) -> None:
+        """Pan by what moved the canvas in its window, as a bar above that wraps does.
+
+        What was clicked stays below the pointer.
+        """
+        top = self.mapTo(self.window(), QPoint()).y()
+        moved, self._last_top = top - self._last_top, top
+        if moved and not (self._whole or self._placing or self.is_empty()):
+            self.set_camera(self._camera.panned(0.0, -moved / self.colours.scale))
 
     def _keep_selected(self) -> None:
         """Pan just enough where a narrower canvas would cut off the selected box."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.colours import NOT_DELEGATED
@@ -75,6 +76,33 @@ def texts(path: Path) -> list[str]:
 def differing(a: QImage, b: QImage) -> int:
     one, two = (np.frombuffer(image.constBits(), np.uint32) for image in (a, b))
     return int((one != two).sum())
+
+
+@pytest.mark.parametrize("text", [1.0, 2.0])
+def test_a_clicked_node_stays_below_the_pointer_when_a_bar_above_grows(
+    qtbot: QtBot, canvas: GraphCanvas, text: float
+) -> None:
+    window, bar, widget = QWidget(), QWidget(), canvas
+    qtbot.addWidget(window)
+    widget.set_colours(colours(text=round(text * BASE_SIZE)))
+    rows = QVBoxLayout(window)
+    rows.addWidget(bar)
+    rows.addWidget(widget)
+    bar.setFixedHeight(20)
+    window.resize(900, 700)
+    window.show()
+    qtbot.waitExposed(window)
+
+    def place() -> QPoint:
+        return widget.mapTo(window, screen(widget, "conv") * text)
+
+    widget.fit()
+    qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=screen(widget, "conv") * text)
+    before = place()
+    for height in (58, 20):
+        bar.setFixedHeight(height)
+        qtbot.waitUntil(lambda height=height: widget.y() - bar.y() >= height)
+        assert (place() - before).manhattanLength() <= 2
 
 
 # -- drawing
