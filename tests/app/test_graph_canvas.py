@@ -103,6 +103,7 @@ def test_a_clicked_node_stays_below_the_pointer_when_a_bar_above_grows(
         bar.setFixedHeight(height)
         qtbot.waitUntil(lambda height=height: widget.y() - bar.y() >= height)
         assert (place() - before).manhattanLength() <= 2
+    widget.setParent(None)  # each is closed by itself
 
 
 # -- drawing
