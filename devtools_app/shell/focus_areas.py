@@ -61,13 +61,18 @@ class FocusAreas:
 
 
 def stops(area: QWidget) -> list[QWidget]:
-    """Return the widgets of an area at which Tab stops, in its order."""
+    """Return the widgets of an area at which Tab stops, in its order.
+
+    The chain begins at the window and is not followed back to it: PySide makes what a widget
+    returns belong to it, and with the last widget of the chain the window would lose its parts.
+    """
+    left = sum(map(_takes_tab, area.findChildren(QWidget)))
     found: list[QWidget] = []
-    now = area.nextInFocusChain()
-    while now is not None and now is not area:
+    now = area.window()
+    while len(found) < left:
+        now = now.nextInFocusChain()
         if area.isAncestorOf(now) and _takes_tab(now):
             found.append(now)
-        now = now.nextInFocusChain()
     return found
 
 

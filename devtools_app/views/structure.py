@@ -123,7 +123,7 @@ class StructurePane(Pane):
         tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         tree.header().setStretchLastSection(False)
-        self._fit = ColumnFit(tree, tree.header())
+        self._fit = ColumnFit(tree)
         tree.selectionModel().currentChanged.connect(self._moved)
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.customContextMenuRequested.connect(self._menu)

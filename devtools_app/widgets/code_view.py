@@ -53,7 +53,7 @@ class _Colours(QObject):
         self, view: QPlainTextEdit, theme: Theme, seen: Callable[[], tuple[int, int]]
     ) -> None:
         super().__init__(view)
-        self._document = view.document()
+        self._view = view
         self._theme = theme
         self._seen = seen
         self._states: list[tuple[str, ...]] = []  # at the start of each line, and of the next
@@ -111,7 +111,7 @@ class _Colours(QObject):
 
         self._states = self._states or [ROOT]
         stop = time.perf_counter() + _SLICE
-        block = self._document.findBlockByNumber(len(self._states) - 1)
+        block = self._view.document().findBlockByNumber(len(self._states) - 1)
         while len(self._states) <= end and block.isValid():
             if time.perf_counter() > stop:
                 return False
@@ -124,11 +124,11 @@ class _Colours(QObject):
         from devtools_app.viewmodels.python_tokens import line_tokens
 
         self._coloured.add(line)
-        block = self._document.findBlockByNumber(line)
+        block = self._view.document().findBlockByNumber(line)
         tokens, _ = line_tokens(block.text(), self._states[line])
         if tokens:
             block.layout().setFormats([self._range(token) for token in tokens])
-            self._document.markContentsDirty(block.position(), block.length())
+            self._view.document().markContentsDirty(block.position(), block.length())
 
     def _range(self, token: CodeToken) -> QTextLayout.FormatRange:
         found = QTextLayout.FormatRange()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
+from PySide6.QtWidgets import QApplication, QHeaderView, QTableView, QTreeView
 from typing_extensions import override
 
 from inspector.tables.table import Table
@@ -136,19 +136,28 @@ class ColumnFit(QObject):
 
     folded = Signal(int)
 
-    def __init__(self, view: QAbstractItemView, head: QHeaderView) -> None:
+    def __init__(self, view: QTreeView | QTableView) -> None:
         super().__init__(view)
-        self._viewport = view.viewport()
-        self._head = head
+        self._view = view
         self._columns: tuple[ColumnWidth, ...] = ()
         self._by_hand = False
         self._fitting = False
         self._folds = False
         self._chosen: dict[int, bool] = {}  # by the user: whether a column is shown
         self._count = 0
-        self._viewport.installEventFilter(self)
-        head.sectionResized.connect(self._resized)
-        head.sectionHandleDoubleClicked.connect(self._fit_one)
+        view.viewport().installEventFilter(self)
+        self._head.sectionResized.connect(self._resized)
+        self._head.sectionHandleDoubleClicked.connect(self._fit_one)
+
+    @property
+    def _head(self) -> QHeaderView:
+        """Return the headings, asked for each time.
+
+        Python's object of a part that Qt itself made may lose it while the part lives on; seen
+        after thousands of random clicks.
+        """
+        view = self._view
+        return view.header() if isinstance(view, QTreeView) else view.horizontalHeader()
 
     def heading_width(self, heading: str) -> int:
         """Return the width that a heading needs with the mark of a sorted column."""
@@ -186,7 +195,7 @@ class ColumnFit(QObject):
             return
         self._fitting = True
         try:
-            room = self._viewport.width()
+            room = self._view.viewport().width()
             columns = _with_a_second([one.within(room) for one in self._columns], room)
             shown = self._shown(columns, room)
             self._hide_others(shown)
@@ -244,6 +253,6 @@ class ColumnFit(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kinds = (QEvent.Type.Resize, QEvent.Type.Show)  # Qt tells no size that changed unseen
-        if watched is self._viewport and event.type() in kinds:
+        if event.type() in kinds and watched is self._view.viewport():
             self.fit()
         return super().eventFilter(watched, event)

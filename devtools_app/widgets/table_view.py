@@ -77,7 +77,7 @@ class TableView(ItemPanel):
         self._grid = _Grid(keys)
         self._choosing = False
         self._plain = False
-        self._fit = ColumnFit(self._grid, self._grid.horizontalHeader())
+        self._fit = ColumnFit(self._grid)
         super().__init__(theme, name, self._grid, self._model)
         keys.update(
             {

@@ -42,7 +42,7 @@ class TreeView(ItemPanel):
         self._model = TreeModel()
         self._tree = QTreeView()
         self._choosing = False
-        self._fit = ColumnFit(self._tree, self._tree.header())
+        self._fit = ColumnFit(self._tree)
         super().__init__(theme, name, self._tree, self._model)
         self._prepare_tree()
         self.show_tree(empty_tree())

@@ -5,10 +5,21 @@ from __future__ import annotations
 import threading
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QPushButton,
+    QTableView,
+    QWidget,
+)
 
 from devtools_app.appearance.colours import CONTRAST_TEXT, contrast
 from devtools_app.appearance.look import ThemeMode
@@ -225,6 +236,20 @@ def test_f6_goes_through_the_areas_and_tab_reaches_all_of_each(window, qtbot) ->
         counts = {f"{type(one).__name__} {at}": len(stops(one)) for at, one in enumerate(areas)}
         # a step of Tab forwards, or of Shift+Tab backwards
         assert max(counts.values()) <= 40, (name, counts)
+
+
+def test_a_window_keeps_its_parts_when_the_last_widget_of_its_tab_order_goes(qtbot) -> None:
+    window, last = QMainWindow(), QPushButton("last")
+    table = QTableView(window)
+    window.setCentralWidget(table)
+    last.setParent(window)
+    qtbot.addWidget(window)
+    window.show()
+    head = table.horizontalHeader()
+    window.findChildren(QWidget)  # as searches for widgets do: the headings belong to the window
+    assert stops(window) == [table, last]
+    shiboken6.delete(last)
+    assert shiboken6.isValid(head)
 
 
 def test_words_keep_their_contrast_after_a_switch_while_the_window_is_open(window, qtbot) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import shiboken6
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QTest
@@ -199,6 +200,18 @@ def test_double_click_on_a_border_fits_the_column_for_good(qtbot, theme: Theme) 
     assert head.sectionSize(0) > longest
     table.resize(365, 300)
     assert head.sectionSize(0) > longest
+
+
+def test_columns_are_fitted_when_the_objects_of_their_parts_are_lost(qtbot, theme: Theme) -> None:
+    table, grid = shown_table(qtbot, theme, 355)
+    parts = [grid.horizontalHeader(), grid.viewport()]
+    for part in parts:
+        shiboken6.invalidate(part)  # Python's alone: Qt has its part
+    assert not any(shiboken6.isValid(part) for part in parts)
+    before = grid.columnWidth(0)
+    table.resize(900, 300)
+    assert grid.columnWidth(0) > before
+    table.show_table(operators())
 
 
 def test_double_click_on_a_border_fits_the_column_of_a_tree(qtbot, theme: Theme) -> None:
