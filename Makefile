@@ -24,7 +24,7 @@ help:
 	@echo "make walk         walk through the real window by mouse and by keyboard on a display of its own"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"
-	@echo "make fuzz N=20000 feed damaged files to every reader"
+	@echo "make fuzz N=20000 feed damaged files to every reader, and random clicks and keys to the window"
 	@echo "make matrix       what works of each backend, by commands, into docs/backends.md (hours; ARGS='--model m1')"
 	@echo "make zoo          compile and run real architectures, write docs/models.md and partitions.md (hours; ZOO=NAME for some)"
 	@echo "make backends     install vendors' packages in an environment of their own, run the tests marked vendor"
@@ -78,6 +78,7 @@ bench: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases $(N)
 	$(BIN)/python -m tests.fuzz.payloads --cases $(N)
+	$(BIN)/python -m tests.fuzz.window
 
 matrix: setup
 	$(BIN)/python -m tests.backends_matrix $(ARGS)
