@@ -72,7 +72,7 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
         """Replace the plan; None clears it."""
         self._data = data
         self._marks = MemoryMarks()
-        self._hovered = NOTHING
+        self._hovered = self._pressed_item = NOTHING
         self._prepare()
         self.fit()
         self.describe()
@@ -274,9 +274,8 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        value = self.hit(self.spot(event.position()))
-        if value >= 0:
-            self.activated.emit(value)
+        if self._pressed_item >= 0:
+            self.activated.emit(self._pressed_item)
 
     @override
     def hit(self, at: QPointF) -> int:

@@ -342,7 +342,7 @@ class TimelineCanvas(TimelineView):
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        data, row = self._data, self.hit(self.spot(event.position()))
+        data, row = self._data, self._pressed_item
         if data is not None and row >= 0:
             self.zoom_to(float(data.start[row]), float(data.end[row]))
 

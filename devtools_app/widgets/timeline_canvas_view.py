@@ -70,7 +70,7 @@ class TimelineView(ZoomCanvas):
         self._data = data
         self._index = TimelineIndex(data) if index is None and data is not None else index
         self._marks = TimelineMarks(flags=self._marks.flags)
-        self._hovered = NOTHING
+        self._hovered = self._pressed_item = NOTHING
         self._prepare()
         self.fit()
         self.describe()

@@ -54,6 +54,7 @@ class TreemapCanvas(OneSelected, Canvas):
         self._marks: TreemapMarks = TreemapMarks()
         self._root = 0
         self._crumbs: list[tuple[QRectF, int]] = []
+        self._pressed: Cell | None = None
 
     @property
     def data(self) -> TreemapData | None:
@@ -75,7 +76,7 @@ class TreemapCanvas(OneSelected, Canvas):
         self._data = data
         self._index = TreemapIndex(data) if data is not None else None
         self._marks = TreemapMarks()
-        self._hovered = NOTHING
+        self._hovered, self._pressed = NOTHING, None
         self._root = 0
         self._forget()
         self.describe()
@@ -263,12 +264,12 @@ class TreemapCanvas(OneSelected, Canvas):
             if box.contains(at):
                 self.set_root(part)
                 return
-        cell = self._cell_at(at)
+        cell = self._pressed = self._cell_at(at)
         self.select(cell.part if cell is not None else -1)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        cell = self._cell_at(self.spot(event.position()))
+        cell = self._pressed  # a panel that came since may have moved another part there
         if cell is not None:
             # what is too small to be seen is seen by looking into the part around it
             self.activate(cell.part if cell.part >= 0 else cell.inside)

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.layout.camera import Camera
-from devtools_app.widgets.canvas import Canvas, KeyTable
+from devtools_app.widgets.canvas import NOTHING, Canvas, KeyTable
 
 _DRAG = 4  # pixels before a press becomes a drag
 WHEEL = 1.0015  # factor for each eighth of a degree
@@ -31,6 +31,7 @@ class ZoomCanvas(Canvas):
         self._camera = Camera()
         self._whole = True  # the camera shows all and follows the widget's size
         self._press: QPointF | None = None
+        self._pressed_item = NOTHING  # of a double click: a panel that comes may move others there
         self._dragged = False
 
     # camera
@@ -134,6 +135,7 @@ class ZoomCanvas(Canvas):
         buttons = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
         if event.button() in buttons and not self.is_empty():
             self._press, self._dragged = self.spot(event.position()), False
+            self._pressed_item = self.hit(self._press)
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

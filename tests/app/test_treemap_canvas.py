@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from devtools_app.viewmodels.canvas_data import TreemapData
@@ -99,6 +100,19 @@ def test_double_click_looks_into_a_part_and_backspace_out_again(
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
     assert canvas.root == FILE
     assert canvas.marks.selected == CONSTANTS
+
+
+def test_double_click_means_the_part_that_was_pressed_if_others_move_meanwhile(
+    canvas: TreemapCanvas, qtbot: QtBot
+) -> None:
+    at = inside(canvas, CONSTANTS)
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at)
+    canvas.resize(canvas.width(), canvas.height() // 3)  # as when a panel comes with the selection
+    left = Qt.MouseButton.LeftButton
+    where = QPointF(at), QPointF(canvas.mapToGlobal(at))
+    kind, none = QEvent.Type.MouseButtonDblClick, Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(canvas, QMouseEvent(kind, *where, left, left, none))
+    assert canvas.root == CONSTANTS
 
 
 def test_crumb_leads_back_to_the_whole(canvas: TreemapCanvas, qtbot: QtBot) -> None:
