@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QImage, QMouseEvent, QPainter
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -150,10 +150,8 @@ def test_double_click_means_the_value_that_was_pressed_if_others_move_meanwhile(
     at, left = middle(canvas, 1), Qt.MouseButton.LeftButton
     qtbot.mouseClick(canvas, left, pos=at)
     canvas.resize(260, 500)  # as when a panel comes with the selection
-    where = QPointF(at), QPointF(canvas.mapToGlobal(at))
-    kind, none = QEvent.Type.MouseButtonDblClick, Qt.KeyboardModifier.NoModifier
-    with qtbot.waitSignal(canvas.activated) as told:
-        QApplication.sendEvent(canvas, QMouseEvent(kind, *where, left, left, none))
+    with qtbot.waitSignal(canvas.activated, timeout=1000) as told:
+        qtbot.mouseDClick(canvas, left, pos=at)
     assert told.args == [1]
 
 

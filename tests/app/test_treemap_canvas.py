@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QMouseEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
 from devtools_app.viewmodels.canvas_data import TreemapData
@@ -91,8 +90,10 @@ def test_click_selects_the_innermost_part(canvas: TreemapCanvas, qtbot: QtBot) -
 def test_double_click_looks_into_a_part_and_backspace_out_again(
     canvas: TreemapCanvas, qtbot: QtBot
 ) -> None:
+    at, left = inside(canvas, CONSTANTS), Qt.MouseButton.LeftButton
+    qtbot.mouseClick(canvas, left, pos=at)
     with qtbot.waitSignal(canvas.root_changed) as told:
-        qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=inside(canvas, CONSTANTS))
+        qtbot.mouseDClick(canvas, left, pos=at)
     assert told.args == [CONSTANTS]
     picture = canvas.drawing(canvas.size())
     assert picture is not None
@@ -105,13 +106,10 @@ def test_double_click_looks_into_a_part_and_backspace_out_again(
 def test_double_click_means_the_part_that_was_pressed_if_others_move_meanwhile(
     canvas: TreemapCanvas, qtbot: QtBot
 ) -> None:
-    at = inside(canvas, CONSTANTS)
-    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at)
-    canvas.resize(canvas.width(), canvas.height() // 3)  # as when a panel comes with the selection
-    left = Qt.MouseButton.LeftButton
-    where = QPointF(at), QPointF(canvas.mapToGlobal(at))
-    kind, none = QEvent.Type.MouseButtonDblClick, Qt.KeyboardModifier.NoModifier
-    QApplication.sendEvent(canvas, QMouseEvent(kind, *where, left, left, none))
+    at, left = inside(canvas, CONSTANTS), Qt.MouseButton.LeftButton
+    qtbot.mouseClick(canvas, left, pos=at)
+    canvas.resize(at.x() + 20, at.y() // 2)  # as when a panel comes with the selection
+    qtbot.mouseDClick(canvas, left, pos=at)
     assert canvas.root == CONSTANTS
 
 

@@ -151,7 +151,9 @@ class RandomEvents:
         return ""
 
     def _double_click(self, target: QWidget) -> str:
-        QTest.mouseDClick(target, _LEFT, _NONE, self._place(target))
+        at = self._place(target)
+        QTest.mouseClick(target, _LEFT, _NONE, at)
+        QTest.mouseDClick(target, _LEFT, _NONE, at)  # Qt's sends the second press alone
         return ""
 
     def _menu(self, target: QWidget) -> str:
