@@ -77,6 +77,8 @@ class JobCommands:
         if command:
             QGuiApplication.clipboard().setText(command)
             self._window.show_status("Copied the command that does the same")
+        elif job is not None:
+            self._warn(f"No command does the same: this {entry.kind} is of the window alone.")
 
     def _open(self, entry: JobEntry) -> None:
         from inspector.jobs.results import result_paths

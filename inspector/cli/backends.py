@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
@@ -18,9 +18,10 @@ from inspector.cli.job_runs import add_libraries, add_timeout, check_there, fini
 from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipe_options import add_fields, check_recipe_options, recipe_part
+from inspector.cli.recipes import known_recipe, merged
 from inspector.jobs.backend_plan import BackendCardJob, BackendFacts, BackendPlan, BackendPlanJob
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import CompileJob, Quantization
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules
 from inspector.recipes.source import SourceError, parse_source
 from inspector.tables.backends import card_table, plan_table
 from inspector.toolchain.backend_cards import (
@@ -32,6 +33,7 @@ from inspector.toolchain.backend_cards import (
     plannable,
 )
 from inspector.units import format_share
+from schema.errors import Issue
 from schema.objects.plural import plural
 
 
@@ -43,8 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="NAME|SOURCE",
-        help="show, install, remove: a backend; plan: file.py:function, a .pt2 file, or an"
-        " ETRecord",
+        help="show, install, remove: a backend; plan: file.py:function, a .pt2 file, an"
+        " ETRecord, or a recipe.json",
     )
     parser.add_argument(
         "--backend",
@@ -108,20 +110,31 @@ def _json(card: BackendCard) -> dict[str, Any]:
     return {**asdict(card), "state": card.state, "traps": list(card.traps)}
 
 
-def _plan(options: Namespace) -> Answer:
-    if not options.subject:
-        raise CommandError("which model? etscope backends plan file.py:function", USAGE)
+def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
+    """Return what is planned, by a recipe or by a source and options, and issues of the recipe.
+
+    Raises: CommandError, FormatError, OSError
+    """
+    quantization = recipe_part(Quantization, options)
+    libraries = tuple(options.libraries)
+    if options.subject.endswith(".json"):
+        check_there(options.subject)
+        known, issues = known_recipe(options.subject, own_source=True)
+        asked = CompileJob(known.source, quantising=quantization, libraries=libraries)
+        return merged(known, asked), issues
     try:
         source = parse_source(options.subject)
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
-    check_there(source.path)
-    job = CompileJob(
-        source,
-        quantising=recipe_part(Quantization, options),
-        libraries=tuple(options.libraries),
-    )
-    check_recipe_options(job)
+    return CompileJob(source, quantising=quantization, libraries=libraries), []
+
+
+def _plan(options: Namespace) -> Answer:
+    if not options.subject:
+        raise CommandError("which model? etscope backends plan file.py:function", USAGE)
+    job, issues = _job(options)
+    check_there(job.source.path)
+    check_recipe_options(replace(job, rules=Rules()))  # those of a recipe hold for all backends
     running = JobRun(
         BackendPlanJob(job, tuple(options.backend) or plannable()), timeout=options.timeout
     )
@@ -137,7 +150,7 @@ def _plan(options: Namespace) -> Answer:
         else ["no backend takes any node"]
     )
     data = {"plan": [{**asdict(one), "share": one.share} for one in plan.rows]}
-    return Answer(data, lines=lines, tables=(shown(plan_table(plan)),))
+    return Answer(data, lines=lines, tables=(shown(plan_table(plan)),), issues=issues)
 
 
 _ACTIONS: Mapping[str, Callable[[Namespace], Answer]] = {

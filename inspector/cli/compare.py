@@ -11,6 +11,7 @@ from pathlib import Path
 from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError, Shown, shown
 from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_engine,
     add_libraries,
     add_timeout,
@@ -94,6 +95,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of output; default: 15"
     )
     add_libraries(parser)
+    add_backend_options(parser, "with --measure: ")
     add_timeout(parser)
     add_output(parser)
 
@@ -196,6 +198,7 @@ def _program(session: Session, options: Namespace) -> RunJob:
         libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
+        backend_options=tuple(options.backend_options),
         device=options.device,
     )
 

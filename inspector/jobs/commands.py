@@ -16,9 +16,12 @@ from inspector.jobs.gap import GapJob
 from inspector.jobs.generating import GenerateJob
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.options import option_of
-from inspector.recipes.recipe import RECIPE, Recipe
+from inspector.recipes.recipe import Recipe
 
 _END = "END_OF_RECIPE"
+_RECIPE = "job-recipe.json"  # no compile writes a file of this name, so that none is replaced
+_BY_RECIPE = (BisectJob, BackendPlanJob)
+_REPLACED = (CompileJob, RunJob, BundleJob)  # files of the former job; other jobs resume
 _Flag = tuple[str, object]
 
 
@@ -33,19 +36,21 @@ def command_of(job: object, target: str = "") -> str:
     if words is None:
         return ""
     found = words(job)
-    if target and isinstance(job, (CompileJob, RunJob, BundleJob, BisectJob, EvalJob)):
-        found += ["-o", target]
+    if not found:
+        return ""
+    if target and isinstance(job, (*_REPLACED, BisectJob, EvalJob)):
+        found += [*(["--force"] if isinstance(job, _REPLACED) else []), "-o", target]
     command = f"{shlex.join(['etscope', *found])}\n"
-    return f"{recipe_lines(job.compile)}{command}" if isinstance(job, BisectJob) else command
+    return f"{_recipe_lines(job.compile)}{command}" if isinstance(job, _BY_RECIPE) else command
 
 
-def recipe_lines(job: CompileJob) -> str:
+def _recipe_lines(job: CompileJob) -> str:
     """Return the command that writes the recipe of a compile into a file."""
-    return f"cat > {RECIPE} <<'{_END}'\n{Recipe(job).text}{_END}\n"
+    return f"cat > {_RECIPE} <<'{_END}'\n{Recipe(job).text}{_END}\n"
 
 
 def _flags(values: Iterable[_Flag]) -> list[str]:
-    """Return flags with their values; empty ones, False and None are left out."""
+    """Return flags with their values; empty texts, False and None are left out, 0 is a value."""
     found: list[str] = []
     for name, value in values:
         if value is True:
@@ -53,18 +58,18 @@ def _flags(values: Iterable[_Flag]) -> list[str]:
         elif isinstance(value, tuple):
             for one in value:  # pyright: ignore[reportUnknownVariableType]
                 found.append(f"--{name}={one}")
-        elif value not in ("", None, False):
+        elif value is not None and value is not False and value != "":
             found.append(f"--{name}={value}")
     return found
 
 
-def _number(value: int | None) -> str | None:
-    """Return a number as text: 0 is one, None is left out."""
-    return None if value is None else str(value)
-
-
 def _unless(value: object, default: object) -> object:
     return None if value == default else value
+
+
+def _threads(number: int) -> int | None:
+    """Return the threads of torch, None for the one that verbs use by themselves."""
+    return number if number > 1 else None
 
 
 def _compile(job: CompileJob) -> list[str]:
@@ -108,15 +113,15 @@ def _run(job: RunJob) -> list[str]:
                 *_program(job),
                 *_inputs(job),
                 ("bundled", job.bundle),
-                ("case", _number(job.case)),
-                ("runs", _number(job.runs)),
-                ("warmup", _number(job.warmup)),
+                ("case", job.case),
+                ("runs", job.runs),
+                ("warmup", job.warmup),
                 ("debug-level", _unless(job.debug_level, usual.debug_level)),
                 ("debug-op", job.only),
                 ("debug-module", job.only_module),
                 ("debug-handle", job.only_handles),
                 ("no-trace", not job.traced),
-                ("threads", "sweep" if job.sweep_threads else _unless(job.threads, 1)),
+                ("threads", "sweep" if job.sweep_threads else _threads(job.threads)),
                 ("toolchain", job.toolchain),
                 ("toolchain-python", job.python if job.toolchain else ""),
                 ("print-output", _unless(job.print_output, usual.print_output)),
@@ -130,17 +135,21 @@ def _run(job: RunJob) -> list[str]:
 
 def _verify(job: VerifyJob) -> list[str]:
     usual = VerifyJob("")
-    threads = _unless(job.threads or 1, 1)
     own = [
         ("rtol", _unless(job.rtol, usual.rtol)),
         ("atol", _unless(job.atol, usual.atol)),
-        ("threads", threads),
+        ("threads", _threads(job.threads)),
     ]
     return ["verify", job.program, *_flags([*_program(job), *own])]
 
 
 def _step(job: StepJob) -> list[str]:
-    own = [("call", job.call or None), ("case", _number(job.case)), ("to", _number(job.stop))]
+    own = [
+        ("call", job.call or None),
+        ("case", job.case),
+        ("to", job.stop),
+        ("threads", _threads(job.threads)),
+    ]
     return ["step", job.program, *_flags([*_program(job), *_inputs(job), *own])]
 
 
@@ -180,7 +189,7 @@ def _generate(job: GenerateJob) -> list[str]:
         ("warmup", job.warmup),
         ("stop", job.stop),
         ("ptd", job.data_files),
-        ("threads", _unless(job.threads or 1, 1)),
+        ("threads", _threads(job.threads)),
         ("engine", _unless(job.engine, usual.engine)),
         ("library", job.libraries),
     ]
@@ -199,23 +208,33 @@ def _bisect(job: BisectJob) -> list[str]:
         ("device", job.device),
         ("backend-option", job.backend_options),
     ]
-    return ["bisect", RECIPE, *_flags(own)]
+    return ["bisect", _RECIPE, *_flags(own)]
 
 
 def _side(job: RunJob) -> str:
     return ",".join(one for one in (job.program, job.record, *job.data_files) if one)
 
 
+def _reference(job: EvalJob) -> str:
+    """Return the word for what the outputs of an evaluation are compared with."""
+    source = job.reference.source
+    if source is None:
+        return "first"
+    is_recorded = source.path == job.variants[0].record and not source.function
+    return "recorded" if is_recorded else "float"
+
+
 def _evaluate(job: EvalJob) -> list[str]:
     first = job.variants[0]
     own = [
         ("data", job.data),
+        ("reference", _reference(job)),
         ("metric", job.metric),
         ("samples", job.samples),
         ("ranges", job.ranges),
         ("method", first.method),
         ("library", first.libraries),
-        ("threads", _unless(first.threads or 1, 1)),
+        ("threads", _threads(first.threads)),
         ("engine", _unless(first.engine, "auto")),
         ("backend-option", first.backend_options),
     ]
@@ -224,14 +243,17 @@ def _evaluate(job: EvalJob) -> list[str]:
 
 def _measure(job: MeasureJob) -> list[str]:
     first = job.programs[0]
+    if first.case is not None or first.toolchain:  # which the verb has no words for
+        return []
     own = [
         ("measure", job.blocks),
         *_inputs(first),
-        ("threads", _unless(first.threads or 1, 1)),
+        ("threads", _threads(first.threads)),
         ("engine", _unless(first.engine, "auto")),
         ("device", first.device),
         ("method", first.method),
         ("library", first.libraries),
+        ("backend-option", first.backend_options),
     ]
     return ["compare", *map(_side, job.programs), *_flags(own), "--no-gap"]
 
@@ -241,9 +263,7 @@ def _calibrate(_job: CalibrateJob) -> list[str]:
 
 
 def _plan_backends(job: BackendPlanJob) -> list[str]:
-    how = job.compile.quantising
-    own = [("backend", job.backends), ("quantize", how.mode or how.quantizer)]
-    return ["backends", "plan", str(job.compile.source), *_flags(own)]
+    return ["backends", "plan", _RECIPE, *_flags([("backend", job.backends)])]
 
 
 _WORDS: Mapping[type, Callable[[Any], list[str]]] = {

@@ -31,6 +31,7 @@ from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.history import EntryReader, read_entries
 from inspector.jobs.messages import Ended, Log, Outcome, StageProgress, Warned
+from inspector.jobs.planning import PlanJob
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.source import Source
 from tests.app.fake_jobs import FakeRun
@@ -277,7 +278,8 @@ def test_panel_shows_state_error_and_log_and_does_what_it_offers(
     assert asked == [(OpenSource("/home/ada/net.py", 7).file, 7)]
     qtbot.mouseClick(view.buttons[JobAction.COPY], Qt.MouseButton.LeftButton)
     words = shlex.split(QGuiApplication.clipboard().text())
-    assert words == ["etscope", "compile", "/home/ada/net.py:build", "-o", str(folder)]
+    source = "/home/ada/net.py:build"
+    assert words == ["etscope", "compile", source, "--force", "-o", str(folder)]
     _clean(window, view, qtbot, folder)
 
 
@@ -398,6 +400,18 @@ def test_bug_report_is_written_where_the_user_chooses(
     text = (tmp_path / "bug.txt").read_text("utf-8")
     assert "no such operator" in text
     assert "hello from the model" in text
+
+
+@pytest.mark.slow
+def test_job_without_a_command_says_so(window, qtbot) -> None:
+    view = _panel(window, qtbot)
+    QGuiApplication.clipboard().setText("before")
+    history = window.jobs.history
+    history.end(history.begin("plan", "ada/m.pte", PlanJob("/home/ada/m.pte")), FAILED)
+    qtbot.waitUntil(lambda: view.table.rows.length == 1, timeout=5000)
+    qtbot.mouseClick(view.buttons[JobAction.COPY], Qt.MouseButton.LeftButton)
+    assert window.strip.text.startswith("No command does the same")
+    assert QGuiApplication.clipboard().text() == "before"
 
 
 @pytest.mark.slow

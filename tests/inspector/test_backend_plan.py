@@ -113,7 +113,7 @@ def test_table_of_a_session_counts_its_delegates() -> None:
 
 def test_plan_of_the_window_is_a_command() -> None:
     job = BackendPlanJob(CompileJob(Source("m.py", "build")), ("xnnpack",))
-    assert "backends plan m.py:build --backend=xnnpack" in command_of(job)
+    assert "backends plan job-recipe.json --backend=xnnpack" in command_of(job)
 
 
 def test_states_in_short_keep_what_they_stand_for() -> None:

@@ -13,17 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli import bisect, bundle, compile, gap, run, step, verify
+from inspector.cli import backends, bisect, bundle, compare, compile, gap, run, step, verify
+from inspector.cli import eval as eval_verb
 from inspector.cli.compile import _options_of
 from inspector.cli.run import _job
 from inspector.experiments.sweeps.grid import parse_grid
 from inspector.experiments.sweeps.request import SweepRequest, job_command, requested_job
 from inspector.experiments.sweeps.task import SweepSettings
 from inspector.jobs import history
+from inspector.jobs.backend_plan import BackendPlanJob
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bug_report import report_files, write_report
 from inspector.jobs.commands import command_of
-from inspector.jobs.executing import BundleJob, RunJob, StepJob, VerifyJob
+from inspector.jobs.evaluate import EvalJob, EvalReference
+from inspector.jobs.executing import BundleJob, MeasureJob, RunJob, StepJob, VerifyJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.history import (
     INTERRUPTED,
@@ -206,8 +209,63 @@ def test_other_commands_are_understood_by_their_verbs() -> None:
     )
     for job, verb in jobs:
         _parsed(command_of(job, "out"), verb)
-    assert command_of(jobs[-1][0], "out").startswith("cat > recipe.json <<")
+    assert command_of(jobs[-1][0], "out").startswith("cat > job-recipe.json <<")
     assert command_of(object()) == ""
+
+
+def test_zero_is_a_tolerance_of_a_command() -> None:
+    strict = command_of(GapJob(("m.pte",), relative=0.0))
+    assert _parsed(strict, gap).rtol == 0.0
+    checked = _parsed(command_of(VerifyJob("m.bpte", rtol=0.0, atol=0.0)), verify)
+    assert (checked.rtol, checked.atol) == (0.0, 0.0)
+
+
+def test_command_of_a_step_uses_its_threads() -> None:
+    assert _parsed(command_of(StepJob("m.pte", threads=3)), step).threads == 3
+
+
+def test_files_of_a_job_do_not_stop_its_command() -> None:
+    """The folder is full: the job that the command repeats wrote into it."""
+    found = _parsed(command_of(JOB, "out"), compile), _parsed(command_of(RunJob("m.pte"), "o"), run)
+    assert all(one.force for one in found)
+    resumed = _parsed(command_of(BisectJob(JOB, "loads"), "out"), bisect)
+    assert not resumed.force
+
+
+@pytest.mark.parametrize(
+    ("reference", "word"),
+    [
+        (EvalReference("", variant=0), "first"),
+        (EvalReference("", Source("m.etrecord")), "recorded"),
+        (EvalReference("", Source("m.etrecord", "float")), "float"),
+        (EvalReference("", Source("net.py", "build")), "float"),
+    ],
+)
+def test_command_of_an_evaluation_has_its_reference(reference: EvalReference, word: str) -> None:
+    job = EvalJob(("m",), (RunJob("m.pte", record="m.etrecord"),), "random", reference, samples=2)
+    assert _parsed(command_of(job, "out"), eval_verb).reference == word
+
+
+def test_command_of_a_measurement_runs_the_same_or_there_is_none() -> None:
+    one = RunJob("m.pte", backend_options=("openvino:device=CPU",))
+    options = _parsed(command_of(MeasureJob((one, one))), compare)
+    assert tuple(options.backend_options) == one.backend_options
+    for other in (RunJob("m.pte", case=0), RunJob("m.pte", toolchain="executorch")):
+        assert command_of(MeasureJob((other, other))) == ""
+
+
+def test_plan_of_backends_is_planned_again_by_its_whole_recipe(tmp_path: Path) -> None:
+    source = tmp_path / "net.py"
+    source.write_text("def build(): ...\n")
+    job = replace(JOB, source=Source(str(source), "build"))
+    text = command_of(BackendPlanJob(job, ("xnnpack",)))
+    assert "> recipe.json" not in text  # which may be one of the user
+    lines = text.splitlines()
+    file = tmp_path / lines[0].split()[2]
+    file.write_text("\n".join(lines[1:-2]))
+    options = _parsed(text.replace(file.name, str(file)), backends)
+    assert backends._job(options) == (job, [])
+    assert options.backend == ["xnnpack"]
 
 
 def test_sweep_of_the_history_is_the_request_again() -> None:

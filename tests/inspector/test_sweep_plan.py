@@ -76,7 +76,7 @@ def test_sweep_goes_on_from_its_results_alone(recipe: str) -> None:
     command = sweep_command(request, "out")
     content = command.partition("\n")[2].partition("\nEND_OF_GRID")[0]
     assert json.loads(content) == rows
-    assert "--grid=grid.json" in command
+    assert "--grid=job-grid.json" in command
 
 
 def test_grid_that_is_too_large_is_refused() -> None:

@@ -15,7 +15,7 @@ from inspector.jobs.history import SWEEP, JobEntry, request_of
 from schema.objects.codec import from_json
 
 _SPECIAL = set(",+\"'[](){}")
-_GRID, _END = "grid.json", "END_OF_GRID"
+_GRID, _END = "job-grid.json", "END_OF_GRID"
 
 
 @dataclass(frozen=True, slots=True)
