@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
+    QLineEdit,
     QVBoxLayout,
     QWidget,
 )
@@ -80,7 +81,10 @@ class CompileDialog(QDialog):
         self._replace.toggled.connect(self._changed)
         self._choose_function()
         self._changed()
-        self.fields.widgets["source.path"].setFocus()
+        source = self.fields.widgets["source.path"]
+        if isinstance(source, QLineEdit):
+            source.editingFinished.connect(self._split_function)
+        source.setFocus()
 
     @property
     def runs(self) -> str:
@@ -98,7 +102,8 @@ class CompileDialog(QDialog):
 
     def form(self) -> CompileForm:
         """Return the form as entered."""
-        return CompileForm(self._job, self._folder.text().strip(), self._replace.isChecked())
+        folder = os.path.expanduser(self._folder.text().strip())
+        return CompileForm(self._job, folder, self._replace.isChecked())
 
     def shut_down(self) -> None:
         """Stop collecting names, and reading a configuration."""
@@ -156,11 +161,19 @@ class CompileDialog(QDialog):
     def _choose_function(self) -> None:
         """Choose the first function of a Python file unless one of it is entered."""
         source = self._job.source
-        names = functions_of(source.path) if source.path.endswith(".py") else ()
+        path = os.path.expanduser(source.path)
+        names = functions_of(path) if path.endswith(".py") else ()
         self._names.set_functions(names)
         if names and source.function not in names:
             self._job = with_value(self._job, "source.function", names[0])
             self.fields.show_job(self._job)
+
+    def _split_function(self) -> None:
+        """Take a function that is named behind its file, as on the command line."""
+        path, colon, function = self._job.source.path.rpartition(":")
+        if colon and path.endswith(".py"):
+            self._edited("source.path", path)
+            self._edited("source.function", function)
 
     def _take_configuration(self) -> None:
         """Fill the fields with what the configuration of a language model asks for."""

@@ -112,7 +112,7 @@ class CompileForm:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(path) if path else ""
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 def problems_of(job: CompileJob) -> dict[str, str]:
@@ -130,9 +130,10 @@ def _sentence(text: str) -> str:
 
 def proposed_folder(source: str) -> str:
     """Return a folder beside a source that is not in use, empty without a source."""
-    if not source or not os.path.isfile(source):
+    place = _absolute(source)
+    if not os.path.isfile(place):
         return ""
-    first = Path(source).absolute().with_suffix("")
+    first = Path(place).with_suffix("")
     names = (f"{first.name}_build{number}" for number in ("", *(f"_{n}" for n in range(2, 1000))))
     return next((str(one) for one in map(first.with_name, names) if not one.exists()), "")
 

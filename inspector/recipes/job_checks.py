@@ -25,6 +25,7 @@ from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, file_of, in_file
 from inspector.recipes.python_file import FileNames, missing_import, names_in
 from inspector.recipes.source import SourceKind
+from inspector.recipes.stored_source import unlike_program
 from schema.dtypes.scalar_type import BY_NAME
 from schema.recipe.assignments import parse_assignment
 from schema.recipe.planners import PLANNERS
@@ -78,22 +79,42 @@ def job_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
 
 def source_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
     """Return what is wrong with the source of a job, for a form."""
-    path, function = job.source.path, job.source.function
+    path = job.source.path
+    try:
+        wrong = _file_problem(path)
+        if not wrong and job.source.kind is SourceKind.PYTHON:
+            return _function_problems(path, job.source.function)
+        if not wrong and job.source.kind is not SourceKind.LLM:
+            wrong = unlike_program(path)
+    except OSError as error:
+        wrong = f"{path}: {error.strerror or error}"
+    return (FieldProblem("source.path", wrong),) if wrong else ()
+
+
+def _file_problem(path: str) -> str:
     if not path:
-        return (FieldProblem("source.path", _NO_SOURCE),)
-    if not os.path.isfile(path):
-        return (FieldProblem("source.path", f"{path}: file not found"),)
-    if job.source.kind is not SourceKind.PYTHON:
-        return ()
-    if not function.isidentifier():
-        words = "name the function that returns the module and its example inputs"
-        return (FieldProblem("source.function", words),)
+        return _NO_SOURCE
+    if os.path.isdir(path):
+        return f"{path} is a folder: {_NO_SOURCE} in it"
+    return "" if os.path.isfile(path) else f"{path}: file not found"
+
+
+def _function_problems(path: str, function: str) -> tuple[FieldProblem, ...]:
     names, problem = _parsed(path)
     if names is None:
         return (FieldProblem("source.path", problem),)
-    if not names.defines(function):
-        return (FieldProblem("source.function", f"{path} does not define {function!r}"),)
-    return ()
+    if not names.functions and not names.others and not names.may_define_more:
+        words = f"{path} defines no function that could return the module and its inputs"
+        return (FieldProblem("source.path", words),)
+    if not function.isidentifier():
+        words = "name the function that returns the module and its example inputs"
+    elif not names.defines(function):
+        words = f"{path} does not define {function!r}"
+    elif function in names.needing:
+        words = f"{function} takes arguments, but is called without any"
+    else:
+        return ()
+    return (FieldProblem("source.function", words),)
 
 
 def first_problem(job: CompileJob) -> str:

@@ -22,6 +22,7 @@ class FileNames:
         others: all other names, imported ones included
         may_define_more: it imports all names of a module, or computes names
         imports: packages it cannot do without, and the line of each
+        needing: functions that cannot be called without arguments
     """
 
     classes: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class FileNames:
     others: frozenset[str] = frozenset()
     may_define_more: bool = False
     imports: tuple[tuple[str, int], ...] = ()
+    needing: frozenset[str] = frozenset()
 
     def defines(self, name: str) -> bool:
         """Return whether it has a name, as far as can be known without running it."""
@@ -68,18 +70,26 @@ def names_in(path: str) -> FileNames:
     classes: list[str] = []
     functions: list[str] = []
     others: set[str] = set()
+    needing: set[str] = set()
     more = False
     for node in _statements(tree.body):
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node.name)
+            if not node.decorator_list and not _callable(node):  # a decorator may give them
+                needing.add(node.name)
             more = more or node.name == "__getattr__"
         else:
             others.update(_bound(node))
             more = more or _may_bind_any(node)
     return FileNames(
-        tuple(classes), tuple(functions), frozenset(others), more, tuple(_imports(tree))
+        tuple(classes),
+        tuple(functions),
+        frozenset(others),
+        more,
+        tuple(_imports(tree)),
+        frozenset(needing),
     )
 
 
@@ -154,7 +164,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield node.module.partition(".")[0], node.lineno
 
 
-def _callable(node: ast.FunctionDef) -> bool:
+def _callable(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     given = node.args
     needed = len(given.posonlyargs) + len(given.args) - len(given.defaults)
     return needed <= 0 and all(default is not None for default in given.kw_defaults)

@@ -26,6 +26,7 @@ from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob
 from inspector.recipes.recipe import recipe_of
 from inspector.recipes.source import SourceKind
+from inspector.recipes.stored_source import holds_record, unlike_program
 from inspector.toolchain.child import ReportedError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
@@ -51,12 +52,8 @@ from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from inspector.worker.weights_as_floats import weights_as_floats
 from schema.errors import FormatError
-from schema.etrecord import sniff as is_record
-from schema.files.formats import recognise
 from schema.vendors.names import flow_vendor
 from schema.version import __version__
-
-_HEAD, _ZIP = 4096, b"PK"  # a .pt2 file is a zip archive
 
 
 class InterpreterError(Exception):
@@ -265,19 +262,15 @@ def source_of(job: CompileJob, folder: Path, listener: MessageCollector) -> Expo
 
 def _stored(path: str, methods: tuple[str, ...], listener: MessageCollector) -> Exported:
     """Return the programs of a file, of the kind that its content has."""
-    with open(path, "rb") as stream:
-        head = stream.read(_HEAD)
-    if is_record(head) or (head.startswith(_ZIP) and Path(path).suffix == ".etrecord"):
+    if holds_record(path):
         try:
             return Exported(recorded_programs(path, methods, listener.warn), {})
         except KeyError as error:
             raise AnswerError(str(error.args[0])) from error
         except RebuildError as error:
             raise UnreadableExportError(f"{path}: {error}") from error
-    if not head.startswith(_ZIP):
-        known = recognise(memoryview(head))
-        found = known.title if known is not None else "neither"
-        raise UnreadableExportError(f"{path}: expected a .pt2 file or an ETRecord, found {found}")
+    if wrong := unlike_program(path):
+        raise UnreadableExportError(wrong)
     return export_of_file(path, methods)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -225,6 +226,29 @@ def test_dialog_offers_the_functions_of_the_file(dialog, tmp_path) -> None:
     assert found.folder == str(SOURCES.with_name("job_sources_build"))
     press(shown, "Choose the folder")
     assert shown.form().folder == str(tmp_path)
+
+
+def test_function_may_be_named_behind_its_file(dialog, qtbot) -> None:
+    shown = dialog(CompileForm())
+    file = field(shown, QLineEdit, "File")
+    qtbot.keyClicks(file, f"{SOURCES}:products")
+    qtbot.keyClick(file, Qt.Key.Key_Return)
+    assert shown.form().job.source == Source(str(SOURCES), "products")
+    assert file.text() == str(SOURCES)
+    assert shown.form().problem() == ""
+
+
+def test_home_folder_is_understood(dialog, qtbot, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    shutil.copy(SOURCES, tmp_path / "net.py")
+    shown = dialog(CompileForm())
+    qtbot.keyClicks(field(shown, QLineEdit, "File"), "~/net.py")
+    assert shown.form().request().source == Source(str(tmp_path / "net.py"), "good")
+    folder = field(shown, QLineEdit, "Output folder")
+    assert folder.text() == str(tmp_path / "net_build")
+    folder.setText("~/other")
+    assert shown.form().folder == str(tmp_path / "other")
 
 
 def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:

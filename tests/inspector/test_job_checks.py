@@ -113,6 +113,36 @@ def test_source_is_checked_for_a_form(model, tmp_path) -> None:
         assert [one.path for one in source_problems(CompileJob(source))] == [path]
 
 
+@pytest.mark.parametrize(
+    ("content", "function", "path", "words"),
+    [
+        ("def build(:\n", "", "source.path", "1: SyntaxError"),
+        ('"""Nothing."""\n', "", "source.path", "defines no function"),
+        ("def build(size): ...\n", "build", "source.function", "takes arguments"),
+        ("if True:\n    def build(*, size): ...\n", "build", "source.function", "takes arguments"),
+        ("@given\ndef build(size): ...\n", "build", "", ""),  # the decorator may give it
+        ("from nets import build\n", "build", "", ""),
+    ],
+)
+def test_function_is_checked_before_its_file_is_run(
+    tmp_path: Path, content: str, function: str, path: str, words: str
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(content)
+    found = source_problems(CompileJob(SourceOf(str(file), function)))
+    assert [one.path for one in found] == ([path] if path else [])
+    assert all(words in one.sentence for one in found)
+
+
+def test_file_that_holds_no_program_is_known_before(tmp_path: Path) -> None:
+    for name, data in (("model.pte", b"\0\0\0\0ET12"), ("notes.txt", b"hello"), ("m.pt2", b"")):
+        (tmp_path / name).write_bytes(data)
+        (found,) = source_problems(CompileJob(SourceOf(str(tmp_path / name))))
+        assert "expected a .pt2 file or an ETRecord" in found.sentence
+    (found,) = source_problems(CompileJob(SourceOf(str(tmp_path))))
+    assert "is a folder" in found.sentence
+
+
 def test_names_of_a_file_that_may_define_more_are_not_refused(tmp_path) -> None:
     file = tmp_path / "names.py"
     file.write_text(
