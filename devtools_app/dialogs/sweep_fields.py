@@ -26,11 +26,13 @@ from devtools_app.viewmodels.data_request import data_request
 from devtools_app.viewmodels.sweep_axes import SweepField, values_of
 from devtools_app.widgets.fields import ComboBox, PushButton, SpinBox, ToolButton
 from devtools_app.widgets.flow_layout import FlowLayout
+from devtools_app.widgets.problem_label import problem_label
 from inspector.experiments.evaluate.request import EvalRequest
 from inspector.experiments.sweeps.grid import GridError
 
 _FIRST = ("rules.min_nodes", "partitioners")
 _MOST_RUNS, _MOST_WORKERS = 10_000, 64
+Check = Callable[[str, tuple[Any, ...]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,17 @@ class AxisRow(QWidget):
         self._pages.addWidget(typed)
         self._pages.addWidget(self._choices)
         self.remove = PushButton("Remove")
-        layout = QHBoxLayout(self)
+        self.problem = problem_label()
+        self.problem.hide()
+        parts = QHBoxLayout()
+        parts.addWidget(self.names, 2)
+        parts.addWidget(self._pages, 3)
+        parts.addWidget(self.remove)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.names, 2)
-        layout.addWidget(self._pages, 3)
-        layout.addWidget(self.remove)
+        layout.setSpacing(2)
+        layout.addLayout(parts)
+        layout.addWidget(self.problem)
         self.names.currentIndexChanged.connect(lambda _index: self._show_field())
         self.values.textEdited.connect(lambda _text: self.edited.emit())
         self._show_field()
@@ -123,6 +131,12 @@ class AxisRow(QWidget):
         if not found:
             raise GridError(f"{self.field.title}: choose at least one value")
         return found
+
+    def show_problem(self, sentence: str) -> None:
+        """Show what is wrong with the values below them, nothing if it is empty."""
+        self.problem.setText(sentence)
+        self.problem.setVisible(bool(sentence))
+        self.values.setAccessibleDescription(sentence)
 
     def _show_field(self) -> None:
         one = self.field
@@ -166,6 +180,9 @@ class SweepFields(QWidget):
     Signals:
         edited(): something has changed
         folder_requested(): the user wants to choose the folder
+
+    Attributes:
+        check: returns what is wrong with values of a field, empty if nothing is
     """
 
     edited = Signal()
@@ -175,6 +192,7 @@ class SweepFields(QWidget):
         super().__init__()
         self._theme = theme
         self._fields: tuple[SweepField, ...] = ()
+        self.check: Check = lambda _path, _values: ""
         self.rows: list[AxisRow] = []
         self.add = PushButton("Add a field")
         self.add.setAccessibleName("Add a field to vary")
@@ -223,12 +241,14 @@ class SweepFields(QWidget):
         problem = "" if self.rows else "Add a field to vary."
         for row in self.rows:
             path = row.field.path
-            if path in grid:
-                problem = problem or f"{row.field.title} is there twice."
+            wrong = f"{row.field.title} is there twice" if path in grid else ""
             try:
                 grid[path] = row.chosen()
+                wrong = wrong or self.check(path, grid[path])
             except GridError as error:
-                problem = problem or f"{error}."
+                wrong = wrong or str(error).removeprefix(f"{row.field.title}: ")
+            row.show_problem(f"{wrong}." if wrong else "")
+            problem = problem or (f"{row.field.title}: {wrong}." if wrong else "")
         data, besides = None, ""
         if self.data.text().strip():
             fields = (self.data, self.metric_field, self.samples)

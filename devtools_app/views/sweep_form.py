@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
@@ -31,7 +33,11 @@ from inspector.experiments.sweeps.price import price_text
 from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.sensitivity import sensitivity_data
 from inspector.experiments.sweeps.task import SweepSettings
+from inspector.experiments.sweeps.values import value_problem
+from inspector.graph.methods import session_methods
+from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.data_source import absolute
+from inspector.recipes.paths import placed
 
 _SOON_MS = 150
 _BUSY = "A sweep runs already: cancel it first."
@@ -67,6 +73,7 @@ class SweepFormPage(QScrollArea):
         self.price.setAccessibleName("Points and time of the sweep")
         self.price.setWordWrap(True)
         self._problem = problem_label()
+        self._sentence = ""
         self.start = push_button("Start sweep", "Start the sweep", self._start)
         set_role(self.start, "primary", "true")
         self.each_module = push_button(
@@ -89,7 +96,7 @@ class SweepFormPage(QScrollArea):
     @property
     def problem(self) -> str:
         """Return why the sweep cannot be started, empty without a problem."""
-        return "" if self._problem.isHidden() else self._problem.text()
+        return self._sentence
 
     def show_variant(self, one: Variant, *, has_results: bool) -> None:
         """Show the fields of the recipe of a variant."""
@@ -98,6 +105,7 @@ class SweepFormPage(QScrollArea):
         if former is not None and former == one:
             return
         job = one.draft.present
+        self.fields.check = partial(value_problem, placed(job))
         self._title.setText(f"Vary the recipe of {os.path.basename(str(job.source))}")
         self.fields.show_fields(sweep_fields(job))
         if former is None or former.id != one.id:
@@ -112,10 +120,17 @@ class SweepFormPage(QScrollArea):
         form = self.fields.form()
         found = self._priced(one, form)
         self.price.setText(found.words)
-        self._problem.setText(found.problem)
-        self._problem.setVisible(bool(found.problem))
+        self._show_problem(found.problem)
         self.start.setEnabled(not found.problem)
         self._offer_sensitivity(one, form)
+
+    def _show_problem(self, sentence: str) -> None:
+        """Show why it cannot be started, unless a field says so already."""
+        self._sentence = sentence
+        at_field = any(row.problem.text() for row in self.fields.rows)
+        self._problem.setText(sentence)
+        self._problem.setVisible(bool(sentence) and not at_field)
+        self.start.setToolTip(sentence)
 
     def shut_down(self) -> None:
         """Stop counting."""
@@ -147,8 +162,8 @@ class SweepFormPage(QScrollArea):
         self._page.setMaximumWidth(round(FORM_WIDTH * self._context.theme.scale))
 
     def _priced(self, one: Variant, form: SweepForm) -> _Priced:
-        if form.problem:
-            return _Priced("", form.problem)
+        if wrong := form.problem or self._wrong_method(form.method) or _wrong_folder(form.folder):
+            return _Priced("", wrong)
         job = one.draft.present
         try:
             grid = grid_of_axes({name: list(values) for name, values in form.grid.items()})
@@ -159,6 +174,13 @@ class SweepFormPage(QScrollArea):
         known = known_times(self._context.jobs.history.entries, job, one.files)
         words = price_text(count, _settings(form), form.workers, known)
         return _Priced(words, self._busy)
+
+    def _wrong_method(self, name: str) -> str:
+        session = self._context.store.state.session
+        known = session_methods(session) if session is not None else ()
+        if not name or not known or name in known:
+            return ""
+        return f"Unknown method {name}; available: {', '.join(known)}."
 
     @property
     def _busy(self) -> str:
@@ -195,8 +217,7 @@ class SweepFormPage(QScrollArea):
         try:
             recipe = recipe_file(one)
         except OSError as error:
-            self._problem.setText(f"The recipe cannot be written: {error}.")
-            self._problem.show()
+            self._show_problem(f"The recipe cannot be written: {error}.")
             return
         found = replace(request, recipe=str(recipe))
         self._context.ask(StartSweep(found, os.path.abspath(form.folder)))
@@ -216,6 +237,14 @@ def _settings(form: SweepForm) -> SweepSettings:
     return SweepSettings(
         form.runs, form.gap, data=where, metric=metric, samples=data.samples, method=form.method
     )
+
+
+def _wrong_folder(folder: str) -> str:
+    try:
+        check_folder(Path(folder), force=True)  # a sweep in it is continued
+    except FolderError as error:
+        return f"{error}."
+    return ""
 
 
 def _program(one: Variant) -> str:

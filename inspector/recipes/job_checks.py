@@ -64,6 +64,7 @@ def job_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
             "partitioners",
             _partitioner_problems(job.partitioners, here=here and not job.backend_python),
         ),
+        *_count_checks(job.rules),
         ("rules.deny_dtypes", _dtype_problems(job.rules.deny_dtypes)),
         *_flow_rules(job),
         ("memory_planner", _planner_problems(job.memory_planner, here=here)),
@@ -117,6 +118,16 @@ def _function_problems(path: str, function: str) -> tuple[FieldProblem, ...]:
     return (FieldProblem("source.function", words),)
 
 
+def data_problem(text: str) -> str:
+    """Return why a data set cannot be read, empty if it can; see ``DataSource``."""
+    return next(iter(_data_problems(text, here=True)), "")
+
+
+def function_problem(text: str) -> str:
+    """Return why ``file.py:NAME`` cannot be used, empty if it can."""
+    return next(iter(_file_problems(text, here=True)), "")
+
+
 def first_problem(job: CompileJob) -> str:
     """Return the first problem as a sentence, empty if the job can be compiled."""
     return next((one.sentence for one in job_problems(job)), "")
@@ -145,6 +156,13 @@ def _flow_rules(job: CompileJob) -> Iterator[tuple[str, Iterable[str]]]:
     for one in fields(job.rules):
         if getattr(job.rules, one.name) != getattr(plain, one.name):
             yield f"rules.{one.name}", [words]
+
+
+def _count_checks(rules: Rules) -> Iterator[tuple[str, Iterable[str]]]:
+    for name in ("min_nodes", "min_work", "max_partitions"):
+        count = getattr(rules, name)
+        if count is not None and count < 1:
+            yield f"rules.{name}", [f"expected a number of at least 1, found {count}"]
 
 
 def _dtype_problems(names: Iterable[str]) -> Iterator[str]:

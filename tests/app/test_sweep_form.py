@@ -126,11 +126,47 @@ def test_points_are_counted_and_priced_while_fields_are_picked(pane: SweepPane, 
     qtbot.waitUntil(lambda: form.price.text().startswith("3 points"), timeout=5000)
     row.values.setText("many")
     row.edited.emit()
-    qtbot.waitUntil(lambda: "min_nodes" in form.problem, timeout=5000)
+    qtbot.waitUntil(lambda: "expected an integer" in row.problem.text(), timeout=5000)
+    assert form.problem.startswith("Partition: min nodes: expected")
+    assert not form._problem.isVisible()  # said once, at the field
     assert not form.start.isEnabled()
     qtbot.mouseClick(row.remove, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(form.start.isEnabled, timeout=5000)
     assert len(fields.rows) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "text", "words"),
+    [
+        ("rules.min_nodes", "1, -3", "at least 1, found -3"),
+        ("partitioners", "none, xnpack", "did you mean xnnpack"),
+        ("memory_planner", "greedy, foo", "unknown memory planner 'foo'"),
+        ("rules.deny_dtypes", "float99", "unknown dtype 'float99'"),
+        ("quantising.calibration", "gone.pt", "gone.pt: file not found"),
+    ],
+)
+def test_value_that_no_compile_can_use_is_refused_at_its_field(
+    pane: SweepPane, qtbot, path: str, text: str, words: str
+) -> None:
+    row = pane.form.fields.rows[0]
+    row.names.setCurrentIndex(row.names.findData(path))
+    row.values.selectAll()
+    qtbot.keyClicks(row.values, text)
+    qtbot.waitUntil(lambda: words in row.problem.text(), timeout=5000)
+    assert not pane.form.start.isEnabled()
+
+
+@pytest.mark.slow
+def test_method_and_folder_are_checked(pane: SweepPane, qtbot, tmp_path: Path) -> None:
+    form = pane.form
+    qtbot.keyClicks(form.fields.method, "nobody")
+    qtbot.waitUntil(lambda: "available: forward" in form.problem, timeout=5000)
+    form.fields.method.clear()
+    (tmp_path / "file").write_text("")
+    form.fields.folder.selectAll()
+    qtbot.keyClicks(form.fields.folder, str(tmp_path / "file"))
+    qtbot.waitUntil(lambda: "is a file, not a folder" in form.problem, timeout=5000)
 
 
 @pytest.mark.slow
