@@ -81,6 +81,7 @@ class JobCommands:
             self._warn(f"No command does the same: this {entry.kind} is of the window alone.")
 
     def _open(self, entry: JobEntry) -> None:
+        from inspector.jobs.messages import Ended
         from inspector.jobs.results import result_paths
 
         paths = result_paths(entry)
@@ -88,8 +89,10 @@ class JobCommands:
             self._services.ask(OpenPaths(paths))
         elif (view := self.restart.view_of(entry.kind)) and not _has_files(entry):
             self._window.show_view(view)
-        else:
+        elif entry.state == Ended.FINISHED.value:
             self._warn(f"The files of this job are gone: {entry.target}.")
+        else:
+            self._warn(f"This {entry.kind} has no result: {entry.state}.")
 
     def _show_folder(self, entry: JobEntry) -> None:
         from PySide6.QtCore import QUrl

@@ -24,6 +24,7 @@ _LOG = logging.getLogger(__name__)
 _DROPPED = "ended by a newer job of its kind, or with the window"
 _HIDDEN = ("preview", "suggest")  # they follow every edit
 _SETTLE_MS = 250  # a window that begins a job may begin several
+_KEEP_MS = 3000  # what was logged before is there after a crash of the window
 
 
 class JobHistory(QObject):
@@ -57,6 +58,8 @@ class JobHistory(QObject):
         self._soon = QTimer(self, singleShot=True, interval=_SETTLE_MS)
         self._watcher.directoryChanged.connect(lambda _folder: self._soon.start())
         self._soon.timeout.connect(self._read_again)
+        self._keep = QTimer(self, singleShot=True, interval=_KEEP_MS)
+        self._keep.timeout.connect(self._keep_logs)
 
     @property
     def entries(self) -> tuple[JobEntry, ...]:
@@ -112,6 +115,7 @@ class JobHistory(QObject):
     def close(self) -> None:
         """Stop reading."""
         self._soon.stop()
+        self._keep.stop()
         self._reader = None
         self._reading.close()
 
@@ -219,7 +223,17 @@ class JobHistory(QObject):
         if lines:
             self._lines[key].extend(lines)
             self.logged.emit(self._entries[key], lines)
+            if not self._keep.isActive():
+                self._keep.start()
         self.changed.emit()
+
+    def _keep_logs(self) -> None:
+        """Write what running jobs have logged so far."""
+        for key, lines in self._lines.items():
+            entry = self._entries[key]
+            if entry.ended is None and len(entry.log) < len(lines):
+                self._entries[key] = entry = replace(entry, log=tuple(lines))
+                self._write(entry)
 
     def _write(self, entry: JobEntry) -> None:
         from inspector.jobs.history import write_entry

@@ -40,6 +40,7 @@ _NAMES = "[0-9]*-[0-9]*-*.json"  # other files in the folder are not ours
 _LONGEST = 4_000  # characters of a line: a graph in an exception has many
 _LARGEST = 8 << 20  # bytes of a file, more than any of ours has
 _SETTINGS = "ETSCOPE_SETTINGS"
+_CLOCK = 2.0  # seconds by which the times of processes are off
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class JobEntry:
         """Return how it ended, or whether it still runs."""
         if self.ended is not None:
             return self.ended.value
-        return RUNNING if psutil.pid_exists(self.process) else INTERRUPTED
+        return RUNNING if _ran_at(self.process, self.started) else INTERRUPTED
 
     @property
     def outcome(self) -> Outcome | None:
@@ -111,6 +112,16 @@ class JobEntry:
             return None
         place = self.file, self.line
         return Outcome(self.ended, self.sentence, "failed", *place, self.details)
+
+
+def _ran_at(process: int, moment: float) -> bool:
+    """Return whether a process runs that did so at a moment: a later one may have its number."""
+    try:
+        return psutil.Process(process).create_time() < moment + _CLOCK
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # of another user
+        return True
 
 
 def history_folder() -> Path:

@@ -9,6 +9,7 @@ from inspector.files.written_folders import RESULTS
 from inspector.jobs.executing import RunJob, trace_files
 from inspector.jobs.gap import GapJob
 from inspector.jobs.history import SWEEP, JobEntry, request_of
+from inspector.jobs.messages import Ended
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, read_object
@@ -17,9 +18,14 @@ _LARGEST = 64 << 20  # bytes of a report
 
 
 def result_paths(entry: JobEntry) -> tuple[str, ...]:
-    """Return the files to open for a job that still exist; empty for one that is only looked at."""
+    """Return the files to open for a job that still exist; empty for one that is only looked at.
+
+    What is in the folder of a job that has not finished is of a former one, but for a sweep.
+    """
     if entry.kind == SWEEP:
         return _there((str(Path(entry.target) / RESULTS),))
+    if entry.ended is not Ended.FINISHED:
+        return ()
     try:
         job = request_of(entry)
     except (ContentError, KeyError):  # of another version

@@ -75,8 +75,12 @@ def _row(one: JobEntry, now: float | None, sizes: Mapping[str, int]) -> tuple[ob
         None if seconds is None else seconds * NS_PER_S,
         None if running else sizes.get(one.target),
         str(Path(*Path(one.target).parts[-2:])) if one.target else None,
-        one.sentence.removeprefix(f"{one.file}:{one.line}: ") or None,
+        one.sentence.removeprefix(f"{one.file}:{one.line}: ") or _lost(one.state) or None,
     )
+
+
+def _lost(state: str) -> str:
+    return "its window ended before it" if state == INTERRUPTED else ""
 
 
 def _moment(at: float, now: float | None) -> str:

@@ -145,6 +145,24 @@ def test_jobs_of_another_window_appear_while_this_one_is_open(qtbot, tmp_path: P
         one.close()
 
 
+def test_log_of_a_running_job_outlives_a_crash_of_the_window(qtbot, tmp_path: Path) -> None:
+    here = JobHistory()
+    here.folder = tmp_path
+    key = here.begin("run", "ada/model.pte", RunJob("/home/ada/model.pte"))
+    here.note(key, [(logging.INFO, "loading", "stage")])
+
+    def kept() -> list[str]:
+        (found,) = read_entries(tmp_path)
+        return [line.text for line in found.log]
+
+    qtbot.waitUntil(lambda: kept() == ["started", "loading"])
+    here.note(key, [(logging.INFO, "measuring", "stage")])
+    qtbot.waitUntil(lambda: kept() == ["started", "loading", "measuring"])
+    here.end(key, Outcome(Ended.FINISHED))
+    assert kept()[-1].startswith("finished after")
+    here.close()
+
+
 def test_only_changed_files_of_jobs_are_read_again(tmp_path: Path) -> None:
     for number in range(3):
         history = JobHistory()
@@ -278,6 +296,9 @@ def test_panel_shows_state_error_and_log_and_does_what_it_offers(
     assert asked == [(OpenSource("/home/ada/net.py", 7).file, 7)]
     qtbot.mouseClick(view.buttons[JobAction.COPY], Qt.MouseButton.LeftButton)
     words = shlex.split(QGuiApplication.clipboard().text())
+    qtbot.mouseClick(view.buttons[JobAction.OPEN], Qt.MouseButton.LeftButton)
+    assert window.strip.text == "This compile has no result: failed."
+    assert len(window.store.state.sessions) == 1  # not the program of a former compile
     source = "/home/ada/net.py:build"
     assert words == ["etscope", "compile", source, "--force", "-o", str(folder)]
     _clean(window, view, qtbot, folder)

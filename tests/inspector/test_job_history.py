@@ -7,10 +7,12 @@ import json
 import logging
 import os
 import shlex
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from inspector.cli import backends, bisect, bundle, compare, compile, gap, run, step, verify
@@ -45,6 +47,7 @@ from inspector.jobs.messages import Ended, Log, StageProgress, Warned
 from inspector.jobs.results import result_paths
 from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
 from inspector.recipes.source import Source
+from inspector.tables.jobs import job_table
 from tests.inspector.cli_runs import run as run_verb
 
 JOB = CompileJob(
@@ -107,10 +110,13 @@ def test_oldest_entries_go_and_damaged_ones_are_left_out(
 
 
 def test_job_of_a_lost_window_was_interrupted() -> None:
-    running = _entry(seconds=None, ended=None, sentence="")
+    running = _entry(seconds=None, ended=None, sentence="", started=time.time())
     assert running.state == "running"
-    assert replace(running, process=2**22 + 1).state == INTERRUPTED
     assert running.outcome is None
+    later = replace(running, started=psutil.Process().create_time() - 60)  # had that number before
+    for lost in (replace(running, process=2**22 + 1), later):
+        assert lost.state == INTERRUPTED
+        assert "its window ended before it" in str(job_table([lost]))
 
 
 def test_messages_become_lines_with_levels() -> None:
@@ -318,6 +324,8 @@ def test_result_of_a_run_is_the_program_with_its_trace(tmp_path: Path) -> None:
     (out / "run.etdp").write_bytes(b"")
     (out / "run.json").write_text(json.dumps({"files": [{"path": "run.etdp"}]}))
     entry = _entry(kind="run", request=request_content(RunJob(str(program))), target=str(out))
+    assert result_paths(entry) == ()  # what is there is of a run before the one that failed
+    entry = replace(entry, ended=Ended.FINISHED)
     assert result_paths(entry) == (str(program), str(out / "run.etdp"))
     (out / "run.json").write_text("[]")
     assert result_paths(entry) == ()
