@@ -107,37 +107,41 @@ class JobCommands:
 
     # ---- the output folder
     def _ask_to_clean(self, entry: JobEntry) -> None:
-        """Ask before the files that jobs wrote into the folder are deleted."""
-        from inspector.files.written_folders import written_by_jobs
+        """Ask before the files that a job wrote are deleted."""
+        from inspector.files.written_folders import written_by_job
+        from inspector.jobs.history import reading
         from inspector.units import format_bytes
 
         try:
-            folders = written_by_jobs(Path(entry.target)) if entry.target else ()
+            found = written_by_job(Path(entry.target)) if entry.target else None
         except OSError as error:
             self._warn(f"{entry.target}: {error.strerror or error}.")
             return
-        files = [str(one.path / name) for one in folders for name in one.files]
-        used = set(files) & self._in_use()
-        if not files:
+        if found is None:
             self._warn("No files of jobs are in its folder." if entry.target else _NO_FOLDER)
-        elif used:
-            name = os.path.basename(min(used))
-            self._warn(f"{name} of this job is open: close its session first.")
-        else:
-            size = format_bytes(sum(one.size for one in folders))
-            what = f"{plural(len(files), 'file')}, {size}"
-            text = f"Delete what jobs wrote into {entry.target}: {what}?"
-            offer = (f"Delete {what}", DoWithJob(entry.id, JobAction.REMOVE))
-            question = Notice(text, "warning", offers=(offer,), decline="Keep", leaves=True)
-            self._window.notice(question)
+            return
+        files = {str(found.path / name) for name in found.files}
+        if used := files & self._in_use():
+            self._warn(
+                f"{os.path.basename(min(used))} of this job is open: close its session first."
+            )
+            return
+        what = f"{plural(len(files), 'file')}, {format_bytes(found.size)}"
+        others = len(reading(self._services.jobs.history.entries, files))
+        needed = f" {plural(others, 'other job')} began with them." if others else ""
+        text = f"Delete what this job wrote into {entry.target}: {what}?{needed}"
+        offer = (f"Delete {what}", DoWithJob(entry.id, JobAction.REMOVE))
+        question = Notice(text, "warning", offers=(offer,), decline="Keep", leaves=True)
+        self._window.notice(question)
 
     def _remove(self, entry: JobEntry) -> None:
-        from inspector.files.written_folders import removed, written_by_jobs
+        from inspector.files.written_folders import removed, written_by_job
         from inspector.units import format_bytes
 
         self._window.dismiss_notice()
         try:
-            freed = sum(map(removed, written_by_jobs(Path(entry.target))))
+            found = written_by_job(Path(entry.target))
+            freed = removed(found) if found is not None else 0
         except OSError as error:
             self._warn(f"Not all was deleted: {error.filename}: {error.strerror or error}.")
         else:

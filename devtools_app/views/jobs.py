@@ -37,7 +37,7 @@ _BUTTONS = (
     (JobAction.AGAIN, "Again", "Start the job again, with what it was started with"),
     (JobAction.COPY, "Copy as command", "Copy the command that does the same"),
     (JobAction.FOLDER, "Folder", "Show the output folder in the file manager"),
-    (JobAction.CLEAN, "Clean…", "Delete the files that jobs wrote into the output folder"),
+    (JobAction.CLEAN, "Clean…", "Delete the files that the job wrote into its folder"),
     (JobAction.REPORT, "Bug report…", "Save versions, request and log, without weights"),
 )
 _ALL, _OPEN = "all", "open"

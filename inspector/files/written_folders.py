@@ -102,17 +102,15 @@ def runs_below(folder: Path, stem: str) -> tuple[WrittenFolder, ...]:
     return tuple(one for one in found if one is not None and one.kind is FolderKind.RUN)
 
 
-def written_by_jobs(folder: Path) -> tuple[WrittenFolder, ...]:
-    """Return what jobs wrote into a folder of any name and into those in it, the inner ones first.
+def written_by_job(folder: Path) -> WrittenFolder | None:
+    """Return what a job wrote into a folder of any name, without folders in it of other jobs.
 
     Raises: OSError if it cannot be read
     """
     place = Path(os.path.abspath(folder))
     if not place.is_dir():
-        return ()
-    inner = [one for one in _walked(place, 1) if one.path != place]
-    own = _sweep(place) or _written(place) or _named_by_report(place)
-    return tuple(inner) if own is None else (*inner, own)
+        return None
+    return _sweep(place) or _written(place) or _named_by_report(place)
 
 
 def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -249,6 +249,11 @@ def about(entries: Iterable[JobEntry], places: Iterable[Path]) -> tuple[JobEntry
     """Return the jobs that read or wrote one of some files, or something in one of some folders."""
     wanted = [os.path.abspath(place) for place in places]
     return tuple(one for one in entries if any(_touches(one, place) for place in wanted))
+
+
+def reading(entries: Iterable[JobEntry], files: Collection[str]) -> tuple[JobEntry, ...]:
+    """Return the jobs whose requests name one of some files, by their absolute paths."""
+    return tuple(one for one in entries if any(path in files for path in _strings(one.request)))
 
 
 def _touches(entry: JobEntry, place: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from inspector.files.workspace_file import is_workspace, workspace_sessions
-from inspector.files.written_folders import written_by_jobs
+from inspector.files.written_folders import written_by_job
 from inspector.jobs.history import (
     INTERRUPTED,
     RUNNING,
@@ -91,14 +92,14 @@ def _moment(at: float, now: float | None) -> str:
 
 
 def output_size(target: str) -> int:
-    """Return the bytes of what jobs wrote into a folder, or of a file; 0 if it is gone."""
+    """Return the bytes of what a job wrote into a folder, or of a file; 0 if it is gone."""
     place = Path(target)
-    try:
+    with suppress(OSError):
         if not target or not place.is_dir():
             return place.stat().st_size if target else 0
-        return sum(one.size for one in written_by_jobs(place))
-    except OSError:
-        return 0
+        found = written_by_job(place)
+        return found.size if found is not None else 0
+    return 0
 
 
 def jobs(place: Path, units: Units) -> Table:

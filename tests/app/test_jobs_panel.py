@@ -321,6 +321,11 @@ def test_the_list_of_jobs_has_the_keyboard_once_it_has_any(
 def _clean(window: MainWindow, view: JobsView, qtbot, folder: Path) -> None:
     qtbot.mouseClick(view.buttons[JobAction.CLEAN], Qt.MouseButton.LeftButton)
     assert "2 files" in window.strip.text
+    assert "other job" not in window.strip.text
+    run = RunJob(str(folder / "model.pte"))
+    window.jobs.history.end(window.jobs.history.begin("run", "m", run), FAILED)
+    qtbot.mouseClick(view.buttons[JobAction.CLEAN], Qt.MouseButton.LeftButton)
+    assert window.strip.text.endswith("1 other job began with them.")
     assert (folder / "model.pte").exists()
     delete = next(
         one for one in window.strip.findChildren(QPushButton) if one.text().startswith("Delete")

@@ -22,6 +22,7 @@ from inspector.cli.run import _job
 from inspector.experiments.sweeps.grid import parse_grid
 from inspector.experiments.sweeps.request import SweepRequest, job_command, requested_job
 from inspector.experiments.sweeps.task import SweepSettings
+from inspector.files.written_folders import removed, written_by_job
 from inspector.jobs import history
 from inspector.jobs.backend_plan import BackendPlanJob
 from inspector.jobs.bisect import BisectJob
@@ -38,6 +39,7 @@ from inspector.jobs.history import (
     line_of,
     new_id,
     read_entries,
+    reading,
     request_content,
     request_of,
     subject_of,
@@ -47,7 +49,7 @@ from inspector.jobs.messages import Ended, Log, StageProgress, Warned
 from inspector.jobs.results import result_paths
 from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules
 from inspector.recipes.source import Source
-from inspector.tables.jobs import job_table
+from inspector.tables.jobs import job_table, output_size
 from tests.inspector.cli_runs import run as run_verb
 
 JOB = CompileJob(
@@ -157,21 +159,29 @@ def test_table_of_a_folder_a_file_and_a_workspace(
         assert [line.split("\t")[:2] for line in rows[1:]] == [["failed", "run"]]
 
 
-def test_size_is_that_of_files_that_jobs_wrote(tmp_path: Path) -> None:
-    from inspector.files.written_folders import removed, written_by_jobs
-    from inspector.tables.jobs import output_size
-
+def test_size_is_that_of_files_that_the_job_wrote(tmp_path: Path) -> None:
     build = tmp_path / "build"
-    build.mkdir()
-    (build / "model.pte").write_bytes(bytes(100))
+    inner = build / "model_run"  # of another job
+    inner.mkdir(parents=True)
+    for folder, name, size in ((build, "model.pte", 100), (inner, "run.etdp", 30)):
+        (folder / name).write_bytes(bytes(size))
+        report = {"etscope": "1", "files": [{"path": name}]}
+        kind = "compile.json" if folder == build else "run.json"
+        (folder / kind).write_text(json.dumps(report))
     (build / "mine.txt").write_text("mine")
-    report = {"etscope": "1", "files": [{"path": "model.pte"}]}
-    (build / "compile.json").write_text(json.dumps(report))
     assert output_size(str(build)) == 100 + (build / "compile.json").stat().st_size
-    for one in written_by_jobs(build):
-        removed(one)
-    assert [path.name for path in build.iterdir()] == ["mine.txt"]
+    found = written_by_job(build)
+    assert found is not None
+    removed(found)
+    assert sorted(path.name for path in build.rglob("*.*")) == ["mine.txt", "run.etdp", "run.json"]
     assert output_size(str(build)) == output_size(str(tmp_path / "gone")) == 0
+
+
+def test_jobs_that_began_with_the_files_of_another_are_known() -> None:
+    made = _entry(1)
+    run = _entry(2, request=request_content(RunJob("/home/ada/build/model.pte")))
+    assert reading((made, run), {"/home/ada/build/model.pte"}) == (run,)
+    assert reading((made, run), {"/home/ada/build/model"}) == ()
 
 
 def _parsed(command: str, verb: object) -> argparse.Namespace:
