@@ -7,6 +7,7 @@ import platform
 import time
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -39,8 +40,16 @@ def report_files(entry: JobEntry) -> Mapping[str, str]:
                 texts[name] = path.read_text("utf-8", "replace")
         except OSError:
             continue
-    home = str(Path.home())
-    return {name: text.replace(home, "~") if home != "/" else text for name, text in texts.items()}
+    return {name: _without_home(text) for name, text in texts.items()}
+
+
+def _without_home(text: str) -> str:
+    """Return a text with ~ for the home folder, however it is written."""
+    home = Path.home()
+    for place in dict.fromkeys((str(home), str(home.resolve()))):
+        if place != home.anchor:
+            text = text.replace(place, "~").replace(json.dumps(place)[1:-1], "~")
+    return text
 
 
 def write_report(path: Path, entry: JobEntry) -> None:
@@ -86,10 +95,10 @@ def _summary(entry: JobEntry) -> str:
 
 
 def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
+    for found in (name, f"{name}_Essentials"):  # PySide6 may be installed without its add-ons
+        with suppress(PackageNotFoundError):
+            return version(found)
+    return "not installed"
 
 
 def _log(entry: JobEntry) -> str:

@@ -327,6 +327,27 @@ def test_bug_report_has_versions_and_log_but_no_weights(
     assert "xnnpack" in (tmp_path / "bug.txt").read_text("utf-8")
 
 
+def test_home_folder_is_in_no_report_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "ho me\\ada"  # with a character that JSON escapes
+    home.mkdir()
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "link")
+    request = request_content(RunJob(str(home / "m.pte"), record=str(tmp_path / "link/m.etrecord")))
+    entry = _entry(kind="run", request=request, sentence=f"{home}/m.pte: damaged")
+    texts = report_files(entry)
+    assert "~/m.pte" in texts["job.json"]
+    assert "~/m.etrecord" in texts["job.json"]
+    assert "~/m.pte: damaged" in texts["report.txt"]
+    assert not any("ada/m" in text for text in texts.values())
+
+
+def test_report_has_the_version_of_the_window() -> None:
+    (line,) = (one for one in report_files(_entry())["report.txt"].splitlines() if "PySide6" in one)
+    assert "not installed" not in line
+
+
 def test_result_of_a_run_is_the_program_with_its_trace(tmp_path: Path) -> None:
     program, out = tmp_path / "m.pte", tmp_path / "out"
     out.mkdir()
