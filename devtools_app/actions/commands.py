@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from devtools_app.actions.bisect_command import BisectCommand
 from devtools_app.actions.compile_command import CompileCommand
 from devtools_app.actions.job_commands import JobCommands
+from devtools_app.actions.job_ends import JobEnds
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.recipe_command import RecipeCommand
@@ -70,6 +71,7 @@ class Commands:
         bisects: command of the Bisect panel
         sweeps: command of the Sweep view
         jobs: commands of the Jobs panel
+        job_ends: messages about jobs that ended behind the back of the user
     """
 
     def __init__(self, services: Services, window: CommandHost) -> None:
@@ -88,6 +90,7 @@ class Commands:
         self.bisects = BisectCommand(services, window, self.recipes)
         self.sweeps = SweepCommand(services, window)
         self.jobs = JobCommands(services, window)
+        self.job_ends = JobEnds(services, window)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devtools_app.actions.job_restart import JobRestart
+from devtools_app.actions.job_restart import JobRestart, view_of
 from devtools_app.state.requests import DoWithJob, JobAction, Notice, OpenPaths
 from schema.objects.plural import plural
 
@@ -87,7 +87,7 @@ class JobCommands:
         paths = result_paths(entry)
         if paths:
             self._services.ask(OpenPaths(paths))
-        elif (view := self.restart.view_of(entry.kind)) and not _has_files(entry):
+        elif (view := view_of(entry.kind)) and not _has_files(entry):
             self._window.show_view(view)
         elif entry.state == Ended.FINISHED.value:
             self._warn(f"The files of this job are gone: {entry.target}.")

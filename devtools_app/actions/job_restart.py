@@ -48,6 +48,11 @@ _VIEWS: Mapping[str, str] = {
 }
 
 
+def view_of(kind: str) -> str:
+    """Return the view that shows jobs of a kind, empty for none."""
+    return _VIEWS.get(kind, "")
+
+
 def _by_command(_entry: JobEntry, _job: object) -> str:
     return "Jobs of this kind start from their own view or from a terminal: Copy as command."
 
@@ -80,10 +85,6 @@ class JobRestart:
             "sweep": self._sweep,
         }
 
-    def view_of(self, kind: str) -> str:
-        """Return the view that shows jobs of a kind, empty for none."""
-        return _VIEWS.get(kind, "")
-
     def start(self, entry: JobEntry, job: object) -> None:
         """Start a job again; confirm before running code that is not trusted yet."""
         code = tuple(path for path in code_of(job) if not is_agreed(path))
@@ -100,7 +101,7 @@ class JobRestart:
             self._window.notice(Notice(problem, "warning"))
         elif problem is not None:
             self._window.dismiss_notice()
-            self._window.show_view(self.view_of(entry.kind))
+            self._window.show_view(view_of(entry.kind))
 
     def _compile(self, entry: JobEntry, job: object) -> str:
         return self._jobs["compile"].start(job, entry.target, force=True, stages=True)

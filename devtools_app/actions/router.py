@@ -21,7 +21,7 @@ class Router:
         self._recipe_store = services.recipe_store
         self._window = window
         self._commands = commands
-        controller = services.controller
+        controller = self._controller = services.controller
         self._handlers: dict[type, Callable[[Any], object]] = {
             requests.Select: self._select,
             requests.GoTo: self._go_to,
@@ -35,7 +35,7 @@ class Router:
             requests.ChooseTicks: lambda one: controller.choose_ticks(one.session, one.unit),
             requests.ChooseFiles: self._choose_files,
             requests.LocateFiles: lambda _one: commands.locate_files(),
-            requests.ShowSession: lambda one: controller.show(one.session),
+            requests.ShowSession: self._show_session,
             requests.CompareSessions: self._compare,
             requests.CloseSession: lambda one: controller.close(one.session),
             requests.OpenSource: lambda one: commands.open_source(one.file, one.line),
@@ -64,6 +64,11 @@ class Router:
 
     def _select(self, request: requests.Select) -> None:
         self._store.put(transitions.select(self._store.state, request.selection))
+        if request.view:
+            self._window.show_view(request.view)
+
+    def _show_session(self, request: requests.ShowSession) -> None:
+        self._controller.show(request.session)
         if request.view:
             self._window.show_view(request.view)
 

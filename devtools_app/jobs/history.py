@@ -34,6 +34,7 @@ class JobHistory(QObject):
         changed(): a job began, logged something or ended; or those of other windows were read
         logged(entry, lines): lines for the log of a job
         cleaned(): files of jobs were deleted
+        began(entry), ended(entry): a job of this window
 
     Attributes:
         folder: with a file for each job; None keeps them in memory only
@@ -42,6 +43,8 @@ class JobHistory(QObject):
     changed = Signal()
     logged = Signal(object, object)
     cleaned = Signal()
+    began = Signal(object)
+    ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -150,6 +153,7 @@ class JobHistory(QObject):
             self._cancels[key] = cancel
         self._write(entry)
         self.note(key, [(logging.INFO, "started", "")])
+        self.began.emit(entry)
         return key
 
     def note(self, key: str, lines: Iterable[tuple[int, str, str]]) -> None:
@@ -180,6 +184,7 @@ class JobHistory(QObject):
         self._add(key, [end_line(entry, now)])
         self._entries[key] = entry = replace(entry, log=tuple(self._lines[key]))
         self._write(entry)
+        self.ended.emit(entry)
 
     # ---- jobs that are followed
     def watch(self, follower: JobFollower) -> None:

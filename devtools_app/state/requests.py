@@ -128,9 +128,15 @@ class ChooseFiles:
 
 @dataclass(frozen=True, slots=True)
 class ShowSession:
-    """Show another open session."""
+    """Show another open session.
+
+    Attributes:
+        session: its id
+        view: view to bring to the front then, or empty
+    """
 
     session: str
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True)
