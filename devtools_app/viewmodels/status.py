@@ -8,7 +8,8 @@ from devtools_app.viewmodels.status_part import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
 from inspector.profile.methods import MethodTime, Profile, analyse_profile, time_of
-from inspector.tables.selection import Units
+from inspector.tables.method_facts import cold_start
+from inspector.tables.selection import AUTOMATIC, Units
 from inspector.units import NS_PER_MS, Quantity, choose_unit, format_bytes, format_ms
 
 
@@ -38,11 +39,14 @@ def status_facts(session: Session, method: str) -> StatusFacts:
     if not profile.unit_is_time:
         return StatusFacts(None, f"the trace counts {profile.unit}, not time", (), arena)
     time = time_of(session, method)
-    why = "" if time is not None else _why_no_time(profile)
+    why = "" if time is not None else _why_no_time(session, method, profile)
     return StatusFacts(time, why, profile.tags_of(time), arena)
 
 
-def _why_no_time(profile: Profile) -> str:
+def _why_no_time(session: Session, method: str, profile: Profile) -> str:
+    if not profile.methods:  # it was stopped before
+        cold = cold_start(session, method, AUTOMATIC)
+        return f"no run was traced; {cold.label}: {cold.value}" if cold else "no run was traced"
     if any(not one.method for one in profile.methods):
         return "the trace does not tell which method ran"
     ran = ", ".join(dict.fromkeys(one.method for one in profile.methods))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from schema.errors import FormatError
 from schema.etrecord import DelegateMap, RecordFile, TensorData
+from schema.etrecord.graph.signature import USER_OUTPUT
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.origins import Origins
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import Graph, GraphValue, NodeKind
 
 Handles = Mapping[int, tuple[int, ...]]
+_CONSTANTS: Mapping[type, str] = {
+    int: "int",
+    float: "double",
+    bool: "bool",
+    str: "string",
+    type(None): "null",
+}
 
 
 def handles(record: RecordFile, method: str) -> Handles:
@@ -106,13 +115,25 @@ def _readable(record: RecordFile, name: str | None) -> Graph | None:
 def ends(record: RecordFile, method: str) -> tuple[tuple[GraphValue, ...], tuple[GraphValue, ...]]:
     """Return what a caller gives to a recorded method and gets; empty without its edge graph.
 
-    State that it writes is neither. A value that the record does not describe is of kind other.
+    State that it writes is neither. A value that the record does not describe is of kind other; the
+    kinds of constants are those of values of a program.
     """
     graph = edge_graph(record, method)
     if graph is None:
         return (), ()
-    inputs, outputs = (
-        tuple(graph.values.get(name) or GraphValue(name, kind="other") for name in names)
-        for names in (graph.inputs, graph.outputs)
-    )
-    return inputs, outputs
+    inputs = tuple(_end(graph, name) for name in graph.inputs)
+    node = next((one for one in graph.nodes if one.kind is NodeKind.OUTPUT), None)
+    kinds = cast("Sequence[str]", node.attributes.get("output_kinds", ())) if node else ()
+    if node is None or len(kinds) != len(node.args):
+        return inputs, tuple(_end(graph, name) for name in graph.outputs)
+    outputs: list[GraphValue] = []
+    for argument, kind in zip(node.args, kinds, strict=True):
+        if kind == USER_OUTPUT and argument.values:
+            outputs += [_end(graph, name) for name in argument.values]
+        elif kind == USER_OUTPUT:
+            outputs.append(GraphValue("", kind=_CONSTANTS.get(type(argument.literal), "other")))
+    return inputs, tuple(outputs)
+
+
+def _end(graph: Graph, name: str) -> GraphValue:
+    return graph.values.get(name) or GraphValue(name, kind="other")

@@ -74,7 +74,7 @@ def cost_facts(session: Session, method: str, units: Units) -> tuple[Fact, ...]:
     return tuple(
         fact
         for fact in (
-            _cold_start(session, method, units),
+            cold_start(session, method, units),
             _memory(own_part(session), method, units),
             _file(session, units),
         )
@@ -82,7 +82,7 @@ def cost_facts(session: Session, method: str, units: Units) -> tuple[Fact, ...]:
     )
 
 
-def _cold_start(session: Session, method: str, units: Units) -> Fact | None:
+def cold_start(session: Session, method: str, units: Units) -> Fact | None:
     """Return how long loading and the first run took; None where no report has them."""
     found = (run_report(dump) for dump in session.timed_dumps)
     report = next((one for one in found if one is not None and one.only_method == method), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from devtools_app.appearance.theme import Theme
 from devtools_app.sample_data import LOOP
 from devtools_app.state.requests import Select, ShowView
+from devtools_app.viewmodels import status
 from devtools_app.viewmodels.headline import TimeSum, time_sum
 from devtools_app.viewmodels.status import status_facts
 from devtools_app.views import overview
@@ -27,6 +29,7 @@ from devtools_app.widgets.headline_card import HeadlineCard
 from devtools_app.widgets.run_strip import RunStrip, dot_heights
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.profile.methods import analyse_profile
 from inspector.tables.facts import Fact
 from inspector.tables.method_facts import _values, cost_facts
 from inspector.tables.selection import AUTOMATIC, Units
@@ -93,6 +96,19 @@ def test_cold_start_is_shown_as_far_as_it_was_measured(
     whole = "" if expected is None and len(changes) == 1 else ", 32 MiB measured"
     assert found["memory"].endswith(f"planned{whole}")
     assert found["program"]
+
+
+def test_run_that_was_stopped_before_the_first_traced_one_has_its_cold_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _reported(tmp_path / "known", load_ms=2.0, init_ms=1.0, first_run_ms=1000.0)
+    stopped = replace(analyse_profile(session), methods=())
+    monkeypatch.setattr(status, "analyse_profile", lambda _session: stopped)
+    monkeypatch.setattr(status, "time_of", lambda *_: None)
+    found = status.status_facts(session, "forward")
+    assert found.why_no_time == "no run was traced; cold start: load 3 ms, first run 1 s"
+    session = _reported(tmp_path / "unknown", load_ms=None, init_ms=None, first_run_ms=None)
+    assert status.status_facts(session, "forward").why_no_time == "no run was traced"
 
 
 def test_costs_of_a_record_alone_claim_nothing(data: Path) -> None:

@@ -9,10 +9,12 @@ import pytest
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.findings.session import findings
+from inspector.join import record_maps
 from inspector.roofline.method_work import work_note
 from inspector.tables.method_facts import method_group, work_facts
 from inspector.tables.methods import method_json
 from inspector.tables.selection import AUTOMATIC
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 
@@ -48,6 +50,22 @@ def test_a_record_has_the_inputs_and_outputs_of_its_program(name: str) -> None:
         facts = method_group(alone, method, AUTOMATIC).facts
         shown = [one.label for one in facts if one.label.startswith("output")]
         assert len(shown) == len(of_record["outputs"])
+
+
+def test_constants_are_outputs_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method may return numbers, texts and None beside tensors, and changed state."""
+    values = {"x": GraphValue("x", TensorMeta("float32", (3,)))}
+    literals = (7, 2.5, True, "word", None)
+    args = (*(Argument(literal=one) for one in literals), Argument(values=("x",)), Argument())
+    kinds = (*("user_output",) * 6, "buffer_mutation")
+    node = GraphNode("output", NodeKind.OUTPUT, "output", args, attributes={"output_kinds": kinds})
+    graph = Graph("forward", (node,), values, ("x",), ("x",))
+    monkeypatch.setattr(record_maps, "edge_graph", lambda *_: graph)
+    record = _session("extra/counter_state", "model.etrecord").record
+    assert record is not None
+    inputs, outputs = record_maps.ends(record, "forward")
+    assert inputs == (values["x"],)
+    assert [one.kind for one in outputs] == ["int", "double", "bool", "string", "null", "tensor"]
 
 
 def test_sizes_that_vary_are_symbols() -> None:
