@@ -50,13 +50,11 @@ def files_not_found(lost: Sequence[str], failed: Sequence[Loaded]) -> Notice:
 
 def awaited_folders(failed: Sequence[Loaded]) -> tuple[str, ...]:
     """Return the folders that files may come into; empty unless all that failed are empty ones."""
-    from inspector.files.load import siblings  # the readers are there once something was read
-
-    if any(one.target.replaces for one in failed):
+    if any(one.target.replaces or not one.empty for one in failed):
         return ()
-    paths = [Path(path) for one in failed for path in one.target.paths]
-    empty = all(path.is_dir() and os.access(path, os.R_OK) and not siblings(path) for path in paths)
-    return tuple(map(str, paths)) if empty else ()
+    paths = [path for one in failed for path in one.target.paths]
+    usable = all(os.path.isdir(path) and os.access(path, os.R_OK) for path in paths)
+    return tuple(paths) if usable else ()
 
 
 def nothing_yet(folders: Sequence[str]) -> Notice:

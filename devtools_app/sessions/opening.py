@@ -86,12 +86,14 @@ class Loaded:
         paths: opened files, siblings included
         session: None if no file could be read
         error: one sentence, empty on success
+        empty: whether there was no file to read
     """
 
     target: OpenTarget
     paths: tuple[str, ...]
     session: Session | None
     error: str = ""
+    empty: bool = False
 
 
 def load_later(
@@ -174,7 +176,7 @@ class Opener(QObject):
         return tuple(self._one(one, read, token) for one in sessions)
 
     def _one(self, target: OpenTarget, options: SessionOptions, token: Token) -> Loaded:
-        from inspector.files.load import LoadCancelled, pair
+        from inspector.files.load import ANY_FILE, LoadCancelled, pair
 
         token.check()
         paths = target.paths
@@ -187,7 +189,7 @@ class Opener(QObject):
         except LoadCancelled as stopped:
             raise Cancelled from stopped
         except FormatError as error:
-            return Loaded(target, paths, None, str(error))
+            return Loaded(target, paths, None, str(error), error.expected == ANY_FILE)
         except OSError as error:
             return Loaded(target, paths, None, _os_sentence(error))
         return Loaded(target, paths, session)

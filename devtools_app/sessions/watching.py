@@ -50,6 +50,7 @@ class Watcher(QObject):
         self._trees: dict[str, set[str]] = {}  # folders that were opened, and their sessions
         self._awaited: set[str] = set()  # those of them without a session
         self._listed: dict[str, Listing] = {}
+        self._tried: dict[str, Listing] = {}  # what awaited folders had when they were read last
         self._touched_trees: set[str] = set()
         self._seen: dict[str, Listing] = {}  # since they were touched
         self._settling = 0
@@ -98,6 +99,11 @@ class Watcher(QObject):
         self._trees = {**{folder: set() for folder in self._awaited}, **self._trees}
         self._list_trees()
         self._rewatch()
+        for folder in self._awaited & set(self._listed):
+            if self._listed[folder] != self._tried.get(folder, {}):  # came while it was read
+                self._tried[folder] = self._listed[folder]
+                self._touched_trees.add(folder)
+                self._timer.start()
 
     def _list_trees(self) -> None:
         """Remember the current contents of the folders; a folder that was known keeps its state."""
@@ -161,6 +167,7 @@ class Watcher(QObject):
         found = sorted(self._touched_trees & self._awaited)
         self._awaited.difference_update(found)
         for tree in found:
+            self._tried[tree] = self._listed.get(tree, {})
             if not self._trees.get(tree):
                 self._trees.pop(tree, None)
         return tuple(found)

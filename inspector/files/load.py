@@ -26,6 +26,7 @@ from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
 from schema.files import formats
 from schema.files.vendor_models import is_vendor_model, vendor_program
 
+ANY_FILE = "at least one ExecuTorch file"  # that a folder is expected to have
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
@@ -67,7 +68,7 @@ def load_session(
     names = expand(paths)
     if not names:
         where = ", ".join(map(str, paths))
-        raise FormatError("at least one ExecuTorch file", _found_below(paths), file=where)
+        raise FormatError(ANY_FILE, _found_below(paths), file=where)
     files: list[LoadedFile] = []
     errors: dict[str, FormatError | OSError] = {}
     for index, path in enumerate(names):

@@ -11,6 +11,7 @@ from devtools_app.sample_data import LOOP, SAMPLE
 from devtools_app.sessions.watched_tree import listing
 from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
+from inspector.files.load import load_session
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -154,6 +155,39 @@ def test_folder_without_files_opens_once_it_has_some(make_window, qtbot, tmp_pat
     qtbot.waitUntil(lambda: window.store.state.session.record is not None)
     assert len(window.store.state.sessions) == 1
     assert {one.tone for one in notices} == {"info"}
+
+
+def test_file_that_comes_while_an_empty_folder_is_read_is_opened(
+    make_window, qtbot, tmp_path
+) -> None:
+    """As of a compile that runs while the window starts."""
+    folder = tmp_path / "build"
+    folder.mkdir()
+
+    def read_late(paths, *arguments, **options):
+        try:
+            return load_session(paths, *arguments, **options)
+        finally:
+            if not list(folder.iterdir()):
+                shutil.copy(SAMPLE / "model.pte", folder)
+
+    window = make_window(views=RECORDER_VIEWS, load=read_late)
+    window.controller.watch_for_now()
+    window.controller.open((str(folder),))
+    qtbot.waitUntil(lambda: bool(window.store.state.sessions))
+    assert window.store.state.session.program is not None
+
+
+def test_folder_of_other_files_is_looked_at_once_more(make_window, qtbot, tmp_path) -> None:
+    (tmp_path / "notes.txt").write_text("not a program")
+    window = make_window(views=RECORDER_VIEWS)
+    notices = []
+    window.controller.noticed.connect(notices.append)
+    window.controller.watch_for_now()
+    window.controller.open((str(tmp_path),))
+    qtbot.waitUntil(lambda: len(notices) == 2)
+    qtbot.wait(1200)  # three times as long as a folder is given to settle
+    assert len(notices) == 2
 
 
 def test_folder_with_a_damaged_program_says_so(make_window, qtbot, tmp_path) -> None:
