@@ -25,6 +25,17 @@ def _stamp(path: str) -> Stamp | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _nearest_folder(path: str) -> str:
+    """Return a folder, or of one that is not there the nearest above it."""
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path
+
+
 class Watcher(QObject):
     """Watches while enabled; mapped files are always watched.
 
@@ -115,7 +126,8 @@ class Watcher(QObject):
         requested = {path for path in self._mapped if os.path.exists(path)}
         if self._on:
             requested |= {path for path in self._files if os.path.exists(path)}
-            requested |= {os.path.dirname(path) for path in self._files}
+            for folder in {*self._trees, *map(os.path.dirname, self._files)}:
+                requested.add(_nearest_folder(folder))  # what a build deleted, it makes again
             for tree in self._trees:
                 requested.update(listing(tree)[1])
         stamps = {path: _stamp(path) for path in requested}
@@ -137,17 +149,16 @@ class Watcher(QObject):
 
     def _folder_touched(self, folder: str) -> None:
         for tree in self._trees:
-            if folder == tree or folder.startswith(tree + os.sep):
+            if _is_in(folder, tree) or (_is_in(tree, folder) and os.path.isdir(tree)):
                 self._touched_trees.add(tree)
                 self._timer.start()
-        # a file that was replaced has no watch of its own; it comes back through its folder
-        for path in self._files:
-            if os.path.dirname(path) == folder and _stamp(path) not in (
-                None,
-                self._reported.get(path),
-            ):
-                self._dirty.add(path)
-                self._timer.start()
+        if any(_is_in(path, folder) for path in self._replaced()):
+            self._timer.start()
+
+    def _replaced(self) -> set[str]:
+        """Return files that are others than were read: such a file has no watch of its own."""
+        stamps = {path: _stamp(path) for path in self._files}
+        return {path for path, one in stamps.items() if one not in (None, self._reported.get(path))}
 
     def _changed_trees(self) -> tuple[set[str], bool]:
         """Return the sessions whose folder has other files, and whether any is still written to."""
@@ -180,6 +191,8 @@ class Watcher(QObject):
             self._timer.start()
             return
         self._settling = 0
+        if self._on:
+            self._dirty |= self._replaced()
         for tree in self._touched_trees & set(self._trees):
             self._listed[tree] = self._seen.pop(tree, None) or listing(tree)[0]
         appeared = self._take_awaited()

@@ -178,6 +178,23 @@ def test_file_that_comes_while_an_empty_folder_is_read_is_opened(
     assert window.store.state.session.program is not None
 
 
+def test_folder_that_a_build_deletes_and_makes_again_is_followed(window, qtbot, folder) -> None:
+    shutil.rmtree(folder)
+    qtbot.waitUntil(lambda: str(folder.parent) in window.controller._watcher._watcher.directories())
+    assert window.store.state.session.record is not None  # what was read stays
+    folder.mkdir()
+    other = next(Path(LOOP[0]).glob("*.pte"))
+    shutil.copy(other, folder / "model.pte")
+    shutil.copy(LOOP[1], folder / "model.etrecord")
+    size = other.stat().st_size
+    assert size != (SAMPLE / "model.pte").stat().st_size
+    qtbot.waitUntil(lambda: window.store.state.session.files[0].size == size)
+    place = folder.parent
+    qtbot.waitUntil(
+        lambda: str(place) not in window.controller._watcher._watcher.directories()
+    )  # only while it is needed
+
+
 def test_folder_of_other_files_is_looked_at_once_more(make_window, qtbot, tmp_path) -> None:
     (tmp_path / "notes.txt").write_text("not a program")
     window = make_window(views=RECORDER_VIEWS)
