@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from devtools_app.state.json_file import read_parts
@@ -49,15 +50,21 @@ def history_content(history: History, stored: Callable[[str], str]) -> list[dict
 
 
 def _part(one: Variant, stored: Callable[[str], str]) -> VariantPart:
+    from inspector.recipes.paths import with_files
+
+    def placed(job: CompileJob) -> CompileJob:
+        return with_files(job, lambda path: stored(path) if os.path.isabs(path) else path)
+
+    recipe = replace(one.recipe, job=placed(one.recipe.job))
     return VariantPart(
         one.id,
-        json.loads(one.recipe.text),
-        to_json(one.draft.present),
+        json.loads(recipe.text),
+        to_json(placed(one.draft.present)),
         one.parent,
         one.session,
         tuple(stored(path) for path in one.files),
-        tuple(to_json(job) for job in one.draft.past),
-        tuple(to_json(job) for job in one.draft.future),
+        tuple(to_json(placed(job)) for job in one.draft.past),
+        tuple(to_json(placed(job)) for job in one.draft.future),
         one.failure,
         one.unknown,
         one.facts,
@@ -91,19 +98,24 @@ def _variant(part: VariantPart, place: str, found: Callable[[str], str]) -> Vari
 
     Raises: ContentError, RecipeError if its number or its recipe is invalid
     """
+    from inspector.recipes.paths import with_files
     from inspector.recipes.recipe import parse_recipe
+
+    def moved(job: CompileJob) -> CompileJob:
+        return with_files(job, lambda path: found(path) if "\0" not in path else path)
 
     if not 0 <= part.id < _MOST:
         raise ContentError("a number from 0", str(part.id), field="id", file=place)
     recipe = parse_recipe(json.dumps(part.recipe).encode(), f"{place}: recipe")
+    recipe = replace(recipe, job=moved(recipe.job))
     present = _jobs([part.next], f"{place}: next")
     draft = Draft(recipe.job)
     if present:
         past, future = (
-            _jobs(jobs[:MOST_STEPS], f"{place}: past and future")
+            tuple(map(moved, _jobs(jobs[:MOST_STEPS], f"{place}: past and future")))
             for jobs in (part.past, part.future)
         )
-        draft = Draft(present[0], past, future)
+        draft = Draft(moved(present[0]), past, future)
     return Variant(
         part.id,
         str(recipe.job.source),

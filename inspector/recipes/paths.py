@@ -16,7 +16,7 @@ _Moved = Callable[[str], str]
 
 def placed(job: CompileJob) -> CompileJob:
     """Return a job whose files are named from the root, not from the folder we are in."""
-    return _with_files(job, lambda path: str(Path(path).absolute()))
+    return with_files(job, lambda path: str(Path(path).absolute()))
 
 
 def found_beside(job: CompileJob, folder: Path) -> CompileJob:
@@ -29,7 +29,7 @@ def found_beside(job: CompileJob, folder: Path) -> CompileJob:
         job: of the recipe
         folder: of the recipe
     """
-    return _with_files(job, lambda path: _there(path, folder.absolute()))
+    return with_files(job, lambda path: _there(path, folder.absolute()))
 
 
 def _there(path: str, folder: Path) -> str:
@@ -45,12 +45,13 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
+def with_files(job: CompileJob, moved: Callable[[str], str]) -> CompileJob:
+    """Return a job with another path for each file, folder or interpreter that it names."""
     how = job.quantising
     inputs = how.calibration  # a file, a folder, or a name in a Python file
     return replace(
         job,
-        source=Source(moved(job.source.path), job.source.function),
+        source=Source(_moved(job.source.path, moved), job.source.function),
         python=_interpreter(job.python, moved),
         partitioners=tuple(_named(one, moved) for one in job.partitioners),
         passes=tuple(_named(one, moved) for one in job.passes),

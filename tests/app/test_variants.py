@@ -27,6 +27,7 @@ from devtools_app.state.variants import (
     MOST_VARIANTS,
     Draft,
     History,
+    Variant,
     derived,
     joined,
     opened,
@@ -267,6 +268,29 @@ def test_workspace_keeps_the_history_with_its_drafts(tmp_path: Path) -> None:
     path = tmp_path / "work.etscope"
     save_workspace(path, Workspace(sessions=(("A", ("/a.pte",)),), history=failed))
     assert load_workspace(path).history == failed
+
+
+def test_recipes_of_a_workspace_move_with_it(tmp_path: Path) -> None:
+    """Another folder or machine: what lies below the workspace is named relative to it."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+
+    def job(folder: Path, *names: str) -> CompileJob:
+        source = Source(str(folder / "net.py"), "build")
+        own = tuple(f"{folder / 'rules.py'}:{name}" for name in names)
+        return CompileJob(source, libraries=("/opt/ops.so",), partitioners=("xnnpack", *own))
+
+    draft = Draft(job(here, "A"), (job(here),), (job(here, "B"),))
+    one = Variant(0, "net", Recipe(job(here)), draft, files=(str(here / "m.pte"),))
+    workspace = Workspace(history=History((one,), 1))
+    save_workspace(here / "w.etscope", workspace)
+    assert str(here) not in (here / "w.etscope").read_text("utf-8")
+    assert load_workspace(here / "w.etscope").history.variants[0].draft == draft
+    here.rename(there)
+    (found,) = load_workspace(there / "w.etscope").history.variants
+    assert found.recipe.job == job(there)
+    assert found.draft == Draft(job(there, "A"), (job(there),), (job(there, "B"),))
+    assert found.files == (str(there / "m.pte"),)
 
 
 @pytest.mark.parametrize(
