@@ -17,6 +17,7 @@ from devtools_app.viewmodels.guide_pages import (
     search_guide,
     section_of_link,
     section_of_view,
+    shown_text,
 )
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.document_view import DocumentView
@@ -24,7 +25,7 @@ from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.fields import ToolButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
-_NOTHING = ListEntry("No section has all of these words")
+_NOTHING = ListEntry("No section has any of these words")
 
 
 class GuidePane(QWidget):
@@ -115,7 +116,7 @@ class GuidePane(QWidget):
         self._shown = section
         choices = [(f"{one.title}", one.key) for one in guide_sections()]
         self.sections.show_choices(choices, section.key)
-        self.page.show_markdown(f"## {section.title}\n\n{section.text}")
+        self.page.show_markdown(f"## {section.title}\n\n{shown_text(section)}")
         self._pages.setCurrentWidget(self.page)
         self.back.setEnabled(bool(self._past))
 

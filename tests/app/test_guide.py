@@ -12,13 +12,16 @@ from devtools_app.qtmodels.cells import heading
 from devtools_app.qtmodels.roles import TOOLTIP
 from devtools_app.sample_data import LOOP
 from devtools_app.viewmodels.guide_pages import (
+    FIRST,
     FOLDER,
     PAGES,
+    GuideSection,
     guide_sections,
     search_guide,
     section_of_link,
     section_of_view,
     sections_of,
+    shown_text,
     slug,
 )
 from devtools_app.views import VIEWS
@@ -65,6 +68,39 @@ def test_search_finds_headings_before_mentions_and_all_words() -> None:
     for hit in both:
         assert "zoom" in (hit.section.title + hit.section.text).casefold()
     assert search_guide("   ") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("memroy", "Memory"),
+        ("timline", "Timeline"),
+        ("rooflne", "Roofline"),
+        ("how do I compare two programs", "compare"),
+        ("where is the roofline", "Roofline"),
+    ],
+)
+def test_search_understands_questions_and_misspelt_words(text: str, title: str) -> None:
+    assert title in [hit.section.title for hit in search_guide(text)[:3]]
+    assert search_guide("xyzzy") == ()
+
+
+@pytest.mark.parametrize("view", ["Node", "Jobs", "Files", "Notes"])
+def test_panels_have_the_section_that_is_about_them(view: str) -> None:
+    found = section_of_view(view)
+    assert found is not None
+    assert found.title == "The other panels"
+
+
+def test_no_link_of_the_window_leads_nowhere() -> None:
+    links = 0
+    for section in guide_sections():
+        for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)]*)\)", shown_text(section)):
+            links += 1
+            assert "://" in link or section_of_link(link, section.page) is not None, section.key
+    assert links > 20
+    lost = GuideSection(FIRST, "One", "see [this](gone.md#part), [Graph](#graph)")
+    assert shown_text(lost) == "see this, [Graph](#graph)"
 
 
 def test_links_lead_to_sections() -> None:
