@@ -49,7 +49,7 @@ _FILLERS = {
     "what",
     "where",
 }
-_ALIKE = 0.7  # of a word that is misspelt, as difflib counts
+_ALIKE = 0.8  # of a word that is misspelt, as difflib counts
 
 
 @dataclass(frozen=True, slots=True)
