@@ -282,7 +282,7 @@ def dtype_group(node: GraphNode) -> FactGroup:
         Fact(
             name.replace("__ret_0", "result").replace("__ret_", "result "),
             _short(", ".join(dtypes), 48),
-            f"{', '.join(dtypes)}; {len(found.rows)} combinations of dtypes in all",
+            f"{', '.join(dtypes)}; {plural(len(found.rows), 'combination')} of dtypes in all",
         )
         for name, dtypes in found.allowed().items()
     )

@@ -65,6 +65,8 @@ def test_node_panel_names_the_dtypes_of_each_argument() -> None:
     facts = {fact.label: fact for fact in dtype_group(node).facts}
     assert list(facts) == ["weight", "indices", "result"]
     assert facts["indices"].value == "int32, int64"
+    softmax = dtype_group(GraphNode("e", NodeKind.CALL, "aten._softmax.default")).facts
+    assert softmax[0].exact.endswith("; 1 combination of dtypes in all")
     assert dtype_group(GraphNode("x", NodeKind.CALL, "my.op.default")).facts == ()
 
 

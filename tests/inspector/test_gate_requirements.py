@@ -70,6 +70,7 @@ def test_relative_requirement_has_a_factor(text: str, factor: float) -> None:
         ("delegated=>98%", "expected a metric"),
         ("98%<=delegated", "expected a metric"),
         ("delegated>=98% arena<=4MiB", "delegated is compared with a share in %"),
+        ("delegated>=150%", "delegated is from 0 to 100 %"),
         ("delegated>=98", "a share in %, as 98%"),
         ("delegated>=0.98", "a share in %, as 98%"),
         ("delegated>=", "found ''"),

@@ -27,6 +27,7 @@ OWN, INHERITED, COVERAGE = "gap.own.", "gap.inherited.", "gap.coverage"
 _PARTS = re.compile(r"\s*(?P<metric>[A-Za-z_][\w.]*)\s*(?P<sign>[<>=!~]+)\s*(?P<bound>.*?)\s*")
 _NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
 _RELATIVE = re.compile(rf"(?:{_NUMBER}\s*(?:x|×|\*)?\s*)?baseline", re.IGNORECASE)
+_WHOLE = 100  # percent
 _ABSOLUTE = re.compile(rf"{_NUMBER}\s*(?P<unit>%|[A-Za-zµμ]*)")
 
 
@@ -187,6 +188,8 @@ def _absolute(text: str, metric: str, bound: str) -> float:
         )
     if quantity is BoundUnit.COUNT and value != int(value):
         raise RequirementError(f"{text!r}: {metric} is an integer; found {bound!r}")
+    if quantity is BoundUnit.PERCENT and not 0 <= value <= _WHOLE:
+        raise RequirementError(f"{text!r}: {metric} is from 0 to 100 %; found {bound!r}")
     return value
 
 
