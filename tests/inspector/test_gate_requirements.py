@@ -38,6 +38,8 @@ UNITS = {
 def test_requirement_with_every_unit_is_in_base_units(
     metric: str, sign: str, number: int, space: str
 ) -> None:
+    if METRICS[metric] is BoundUnit.PERCENT:
+        number %= 101
     for unit, factor in UNITS[METRICS[metric]].items():
         found = parse_requirement(f"{space}{metric}{space}{sign}{space}{number}{space}{unit}")
         assert (found.metric, found.sign, found.relative) == (metric, sign, False)
