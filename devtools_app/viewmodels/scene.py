@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,13 @@ from devtools_app.viewmodels.seen_texts import SeenTexts
 from inspector.files.session import Session
 from inspector.graph.delegation import partition_tags
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
-from inspector.graph.node_text import node_title, shape_text
+from inspector.graph.node_text import (
+    in_short,
+    node_title,
+    shape_text,
+    short_description,
+    value_text,
+)
 from inspector.graph.reach import subgraph
 from inspector.join.record_maps import verdicts
 from inspector.profile.node_times import NodeTimes, node_times
@@ -47,7 +54,8 @@ from inspector.units import (
     format_share,
     format_time,
 )
-from schema.graph import GraphValue, NodeKind, is_compute
+from schema.etrecord.graph.signature import USER_OUTPUT
+from schema.graph import NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
 from schema.objects.plural import plural
 
@@ -349,7 +357,7 @@ def with_sublabels(
         if node.node.kind is NodeKind.PLACEHOLDER:
             return f"input · {shape_text(node.values)}"
         if node.node.kind is NodeKind.OUTPUT:
-            return shape_text(_read_by(graph.graph, node))
+            return _output_text(graph.graph, node)
         if "destination" in node.node.attributes:
             return f"if false, to instruction {node.node.attributes['destination']}"
         if overlay == "time":
@@ -368,13 +376,20 @@ def with_sublabels(
     )
 
 
-def _read_by(graph: ModelGraph, node: ModelNode) -> tuple[GraphValue, ...]:
-    """Return the values that a node reads and other nodes write."""
-    read = dict.fromkeys(node.node.inputs)
+def _output_text(graph: ModelGraph, node: ModelNode) -> str:
+    """Return what a caller gets, in short: also constants, but no state that was written."""
+    kinds = cast("Sequence[str]", node.node.attributes.get("output_kinds", ()))
+    args = node.node.args
+    if len(kinds) == len(args):
+        args = [arg for arg, kind in zip(args, kinds, strict=True) if kind == USER_OUTPUT]
+    read = dict.fromkeys(name for arg in args for name in arg.values)
     values = {
         value.name: value for one in graph.nodes for value in one.values if value.name in read
     }
-    return tuple(values[name] for name in node.node.inputs if name in values)
+    weights = (short_description(one.description) for one in node.weights)
+    return in_short(
+        [value_text(values[name]) if name in values else next(weights, "") for name in read]
+    )
 
 
 def _edge_labels(scene: SceneGraph, size_unit: str) -> tuple[str, ...]:

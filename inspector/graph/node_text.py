@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from inspector.graph.model_graph import ModelNode
@@ -84,9 +85,13 @@ def short_place(text: str) -> str:
 def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
     """Return the outputs of a node in short; further ones are counted, unused ones omitted."""
     values = tuple(value for value in values if "_unused_" not in value.name)
-    shown = [value_text(value) for value in values[:most]]
-    rest = len(values) - len(shown)
-    return ", ".join(shown) + (f", +{rest}" if rest > 0 else "")
+    return in_short([value_text(value) for value in values], most)
+
+
+def in_short(texts: Sequence[str], most: int = 2) -> str:
+    """Return the first of some texts, and how many more there are."""
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f", +{rest}" if rest > 0 else "")
 
 
 def summary_text(name: str, value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,13 @@ from devtools_app.viewmodels.scene_clusters import QUANTIZED
 from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
 from inspector.files.load import load_session
-from inspector.graph.model_graph import graph_names
+from inspector.graph.model_graph import Weight, graph_names
 from inspector.graph.node_text import operator_title
 from inspector.join.operator_names import quantizes
 from inspector.profile.join_index import join_index
 from inspector.tables.filter import FilterError
 from inspector.tables.selection import Selection, SelectionKind
+from schema.graph import Argument, NodeKind
 from tests.app.sessions import chain_session, folders, opened
 
 DEMO = Path(devtools_app.sample_data.__file__).parent / "demo"
@@ -178,6 +180,21 @@ def test_sublabels_follow_the_overlay() -> None:
     timed = int(np.flatnonzero(np.isfinite(made.times.node_ns))[0])
     assert times[timed].endswith("µs")
     assert sizes[timed].endswith(" B")
+
+
+def test_output_is_what_the_caller_gets_and_not_the_state_that_was_written() -> None:
+    made = graph_scene(opened("extra/counter_state"), "forward")
+    assert made is not None
+    (at,) = (n.id for n in made.graph.nodes if n.node.kind is NodeKind.OUTPUT)
+    assert with_sublabels(made, "backend", "auto", "auto").sublabels[at] == "f32 [3], f32 [1]"
+    node = made.graph.nodes[at]
+    constant = replace(node, weights=(Weight("order", "int64 [5]", 40),))
+    written = Argument("", ("aten_add_tensor",)), Argument("", ("b_order",))
+    kinds = {"output_kinds": ("buffer_mutation", "user_output")}
+    constant = replace(constant, node=replace(node.node, args=written, attributes=kinds))
+    nodes = (*made.graph.nodes[:at], constant, *made.graph.nodes[at + 1 :])
+    changed = replace(made, graph=replace(made.graph, nodes=nodes))
+    assert with_sublabels(changed, "backend", "auto", "auto").sublabels[at] == "i64 [5]"
 
 
 def test_scene_is_in_the_units_asked_for() -> None:
