@@ -1,4 +1,4 @@
-"""Says that a job has ended to a user who went elsewhere, and offers what came of it."""
+"""Reports the end of a job to a user who went elsewhere, and offers its result."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class SweepFormPage(QScrollArea):
         self._offer_sensitivity(one, form)
 
     def _show_problem(self, sentence: str) -> None:
-        """Show why it cannot be started, unless a field says so already."""
+        """Show why it cannot be started, unless it is shown at a field."""
         self._sentence = sentence
         at_field = any(row.problem.text() for row in self.fields.rows)
         self._problem.setText(sentence)

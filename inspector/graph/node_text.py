@@ -89,7 +89,7 @@ def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
 
 
 def in_short(texts: Sequence[str], most: int = 2) -> str:
-    """Return the first of some texts, and how many more there are."""
+    """Return the first of some labels, and how many more there are."""
     rest = len(texts) - most
     return ", ".join(texts[:most]) + (f", +{rest}" if rest > 0 else "")
 

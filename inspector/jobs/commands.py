@@ -50,7 +50,7 @@ def _recipe_lines(job: CompileJob) -> str:
 
 
 def _flags(values: Iterable[_Flag]) -> list[str]:
-    """Return flags with their values; empty texts, False and None are left out, 0 is a value."""
+    """Return flags with their values; empty strings, False and None are left out, 0 is a value."""
     found: list[str] = []
     for name, value in values:
         if value is True:
