@@ -8,10 +8,12 @@ may merge into a neighbour. Events that several nodes could have logged are not 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from inspector.join.lowered_kinds import recorded_of_kinds
+from inspector.join.partition_order import PartitionOrder, kind_of
 from schema.graph import GraphNode, GraphValue
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
@@ -66,6 +68,7 @@ def match_named_events(
     recorded: Sequence[GraphNode],
     values: Mapping[str, GraphValue] | None = None,
     open_handles: Collection[int] = (),
+    order: PartitionOrder | None = None,
 ) -> tuple[PayloadMatch | None, ...]:
     """Return the match of each event that is named like a node of a payload; empty for others.
 
@@ -75,8 +78,11 @@ def match_named_events(
         recorded: nodes of the delegate; which of them a payload node is, its kind and order tell
         values: of the recorded graph, as far as known
         open_handles: handles whose nodes may be outside of the delegate
+        order: the nodes of the delegate as its compiler numbered them, None where not known
     """
     if payload.origins:
+        if order is not None:
+            payload, recorded, open_handles = *_as_recorded(payload, order), ()
         return _match_origins(payload, names, recorded, values or {}, open_handles)
     calls = payload.graph.calls() if payload.graph is not None else ()
     own = dict(nested_calls(payload.graph)) if payload.graph is not None else {}
@@ -159,19 +165,42 @@ def _in_recorded_names(payload: Payload, recorded: Sequence[GraphNode]) -> Paylo
 
     A kind that is recorded in both forms keeps its names: it is then numbered in one row there.
     """
-    kinds = {_kind(node.name) for node in recorded}
+    kinds = {kind_of(node.name) for node in recorded}
     renamed = {a: b for a, b in _GIVEN_AS.items() if a not in kinds and b in kinds}
-    if not renamed:
-        return payload
 
-    def named(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(
-            renamed[kind] + one.removeprefix(kind) if (kind := _kind(one)) in renamed else one
-            for one in names
-        )
+    def named(name: str) -> str:
+        kind = kind_of(name)
+        return renamed[kind] + name.removeprefix(kind) if kind in renamed else name
 
+    return _renamed(payload, named) if renamed else payload
+
+
+def _as_recorded(payload: Payload, order: PartitionOrder) -> tuple[Payload, list[GraphNode]]:
+    """Return a payload with recorded names, and the nodes whose names in it are certain.
+
+    Passes that add nodes number those of their kind in another order.
+    """
+    payload = _in_recorded_names(payload, order.nodes)
+    names = order.renamed()
+    theirs, ours = (_by_kind(one) for one in (_named(payload), names))
+    whole = {kind for kind in ours if kind not in order.unsure}
+    if any(own - ours.get(kind, set()) for kind, own in theirs.items()):
+        whole = {kind for kind in whole if theirs.get(kind) == ours[kind]}
+    known = [node for node in order.nodes if kind_of(node.name) in whole]
+    certain = {node.name for node in known}
+    return _renamed(payload, lambda name: own if (own := names.get(name)) in certain else ""), known
+
+
+def _named(payload: Payload) -> set[str]:
+    """Return the names of nodes that a payload has, but for those of other kinds in the record."""
+    named = chain(*payload.origins.values(), *payload.node_values.values())
+    return {node for node in named if not node.startswith(_RENAMED)}
+
+
+def _renamed(payload: Payload, name: Callable[[str], str]) -> Payload:
+    """Return a payload with other names of nodes; without those that are renamed to nothing."""
     origins, values = (
-        {key: named(names) for key, names in given.items()}
+        {key: tuple(own for one in names if (own := name(one))) for key, names in given.items()}
         for given in (payload.origins, payload.node_values)
     )
     return replace(payload, origins=origins, node_values=values)
@@ -187,18 +216,12 @@ def _certain(
     The first of a kind has no number, also where the delegate has only the last ones of a kind: of
     a kind with nodes that may be outside of it, names are certain if it has all of them.
     """
-    named = {
-        node
-        for nodes in (*payload.origins.values(), *payload.node_values.values())
-        for node in nodes
-        if not node.startswith(_RENAMED)
-    }
-    theirs, ours = (_by_kind(names) for names in (named, {node.name for node in recorded}))
-    doubted = {_kind(node.name) for node in recorded if node.debug_handle in open_handles}
+    theirs, ours = (_by_kind(names) for names in (_named(payload), {one.name for one in recorded}))
+    doubted = {kind_of(node.name) for node in recorded if node.debug_handle in open_handles}
     if any(names - ours.get(kind, set()) for kind, names in theirs.items()):
         doubted.update(ours)
     whole = {kind for kind in ours if kind not in doubted or theirs.get(kind) in (None, ours[kind])}
-    return [node for node in recorded if _kind(node.name) in whole]
+    return [node for node in recorded if kind_of(node.name) in whole]
 
 
 def _as_large(
@@ -214,8 +237,8 @@ def _as_large(
     for name, node in _values_of(payload, recorded).items():
         sizes = (_elements(theirs.get(name)), _elements(values.get(outputs.get(node, ""))))
         if None not in sizes and sizes[0] != sizes[1]:
-            other.add(_kind(node))
-    return [node for node in recorded if _kind(node.name) not in other]
+            other.add(kind_of(node))
+    return [node for node in recorded if kind_of(node.name) not in other]
 
 
 def _elements(value: GraphValue | None) -> int | None:
@@ -229,14 +252,8 @@ def _elements(value: GraphValue | None) -> int | None:
 def _by_kind(names: Collection[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in names:
-        found.setdefault(_kind(name), set()).add(name)
+        found.setdefault(kind_of(name), set()).add(name)
     return found
-
-
-def _kind(name: str) -> str:
-    """Return the name of a node without its number among those of its operator."""
-    stem, _, number = name.rpartition("_")
-    return stem if stem and number.isdecimal() else name
 
 
 def _values_of(payload: Payload, recorded: Sequence[GraphNode]) -> dict[str, str]:

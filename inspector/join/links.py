@@ -27,6 +27,7 @@ from inspector.join.kernel_order import (
 )
 from inspector.join.methods import FRAMEWORK
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
+from inspector.join.partition_order import PartitionOrder, partition_order
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
@@ -299,8 +300,8 @@ class BlockLinks:
             match.values_of,
         )
 
-    def _taken(self, number: int) -> list[GraphNode]:
-        """Return the recorded nodes that compute inside a delegate call, in graph order."""
+    def _inside_of(self, number: int) -> list[GraphNode]:
+        """Return the recorded nodes inside a delegate call, in graph order."""
         handles = set(self.handles.get(number, ()))
         nodes = walk_nodes(self.graph) if self.graph is not None and handles else []
         listed = self._listed.get(number)
@@ -310,8 +311,28 @@ class BlockLinks:
             if node.kind is NodeKind.CALL
             and node.debug_handle in handles
             and (listed is None or node.name in listed)
-            and not node.target.endswith("getitem")
         ]
+
+    def _taken(self, number: int) -> list[GraphNode]:
+        """Return the recorded nodes that compute inside a delegate call, in graph order."""
+        return [node for node in self._inside_of(number) if not node.target.endswith("getitem")]
+
+    @cached_property
+    def _orders(self) -> Mapping[int, PartitionOrder]:
+        """Return delegate call -> the order of its nodes, where their handles tell it."""
+        found: dict[int, PartitionOrder] = {}
+        gone: set[str] = set()  # in calls before, which may share a handle with later ones
+        for number in sorted(self.delegates):
+            nodes = [
+                node
+                for node in self._inside_of(number)
+                if node.name not in gone and self._calls.get(node.name, number) == number
+            ]
+            order = partition_order(nodes, self.handles.get(number, ()))
+            if order is not None:
+                found[number] = order
+                gone.update(node.name for node in order.nodes)
+        return found
 
     def _open(self, number: int) -> frozenset[int]:
         """Return the handles of a call that may be of nodes outside of it: others have them too."""
@@ -343,7 +364,8 @@ class BlockLinks:
             names = [str(self.block.delegate_id(event)) for event in events]
             values = None if self.graph is None else self.graph.values
             taken, open_handles = self._taken(number), self._open(number)
-            matches = match_named_events(payload, names, taken, values, open_handles) or (
+            order = self._orders.get(number) if payload.origins else None
+            matches = match_named_events(payload, names, taken, values, open_handles, order) or (
                 match_payload_events(payload, names)
             )
             noted = self._noted(payload, number)
