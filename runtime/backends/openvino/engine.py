@@ -25,7 +25,7 @@ from schema.errors import FormatError
 from schema.graph import Graph
 from schema.origins import measured_by
 from schema.payloads import Payload
-from schema.payloads.openvino.payload import read_stream
+from schema.payloads.openvino.payload import Stream, read_stream
 
 Tensor = torch.Tensor
 _DTYPES = {
@@ -259,14 +259,35 @@ class LayerEngine:
         return self._probed
 
     def with_given(self, given: Mapping[str, Tensor]) -> Probes:
-        """Return the payload with all values as outputs, some of them replaced."""
+        """Return the payload with all values as outputs, some of them replaced.
+
+        Values that the plugin does not accept as outputs are left out: where it fuses layers in
+        bfloat16, an output between them makes it refuse its own network.
+        """
         assert self.graph is not None
         try:
-            made = probed(read_stream(memoryview(self._data)), tuple(given))
+            stream = read_stream(memoryview(self._data))
+            made = probed(stream, tuple(given))
         except FormatError as error:
             raise self._error(error, ErrorCode.NotSupported) from None
-        number, facts = self._load(made.data)
+        try:
+            number, facts = self._load(made.data)
+        except DelegateError as refusal:
+            values = _accepted(made.values, lambda few: self._loads(stream, tuple(given), few))
+            if not values:
+                raise refusal from None
+            made = probed(stream, tuple(given), values)
+            number, facts = self._load(made.data)
         return Probes(self, number, facts, (made.values, tuple(given.values())))
+
+    def _loads(self, stream: Stream, replaced: tuple[str, ...], values: Sequence[str]) -> bool:
+        try:
+            number, _ = self._load(probed(stream, replaced, values).data)
+        except DelegateError:
+            return False
+        self._host.free([number])
+        self._loaded.remove(number)
+        return True
 
     def free(self, probes: Probes) -> None:
         """Release a payload with probes."""
@@ -336,6 +357,19 @@ class Probes:
         count = len(tensors) - len(self._values)
         self.outputs = tensors[:count]
         return dict(zip(self._values, tensors[count:], strict=True))
+
+
+def _accepted(values: Sequence[str], loads: Callable[[Sequence[str]], bool]) -> list[str]:
+    """Return values that load together; tries about two sets for each halving of one refused."""
+    kept: list[str] = []
+    waiting = [list(values)]
+    while waiting:
+        few = waiting.pop()
+        if loads([*kept, *few]):
+            kept += few
+        elif len(few) > 1:
+            waiting += [few[len(few) // 2 :], few[: len(few) // 2]]
+    return kept
 
 
 def _dtype(name: str) -> torch.dtype:

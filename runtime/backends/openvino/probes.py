@@ -6,7 +6,7 @@ accepts no new outputs. The plugin reads layers that are added to the XML inside
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from xml.parsers import expat
 from xml.sax.saxutils import escape
@@ -36,10 +36,17 @@ class Probed:
     nodes: tuple[str, ...]
 
 
-def probed(stream: Stream, replaced: Sequence[str] = ()) -> Probed:
+def probed(
+    stream: Stream, replaced: Sequence[str] = (), values: Collection[str] | None = None
+) -> Probed:
     """Return a payload with an output for each inner value, and an input for each replaced one.
 
     The new inputs follow those of the network, in the order of the replaced values.
+
+    Args:
+        stream: the payload
+        replaced: values that are inputs
+        values: that are outputs, None for all
 
     Raises: FormatError for XML without layers and edges
     """
@@ -47,18 +54,19 @@ def probed(stream: Stream, replaced: Sequence[str] = ()) -> Probed:
     taken = [int(layer.ident) for layer in net.layers if layer.ident.isdecimal()]
     number = 1 + max(taken, default=0)
     found = {value: (node, layer, port) for value, node, layer, port in _values(net)}
+    shown = {value: each for value, each in found.items() if values is None or value in values}
     results, edges = "", ""
-    for place, (_, layer, port) in enumerate(found.values(), number):
+    for place, (_, layer, port) in enumerate(shown.values(), number):
         results += _result(place, port)
         edges += _edge(layer.ident, port.ident, place)
-    number += len(found)
+    number += len(shown)
     parameters: dict[Place, tuple[int, str]] = {}
     for place, value in enumerate(replaced, number):
         _, layer, port = found[value]
         parameters[layer.ident, port.ident] = place, _parameter(place, port)
     xml = _edited(stream.xml, results, edges, parameters)
-    nodes = tuple(node for node, _, _ in found.values())
-    return Probed(with_model(stream, xml), tuple(found), nodes)
+    nodes = tuple(node for node, _, _ in shown.values())
+    return Probed(with_model(stream, xml), tuple(shown), nodes)
 
 
 def _values(net: Net) -> Iterator[tuple[str, str, Layer, Port]]:

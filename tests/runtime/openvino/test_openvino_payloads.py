@@ -18,6 +18,7 @@ from runtime.backends.openvino.engine import LayerEngine
 from runtime.backends.openvino.host import OpenvinoError, sentence
 from runtime.backends.openvino.probes import probed
 from runtime.backends.openvino.process import ProcessHost
+from runtime.delegates.errors import DelegateError
 from schema import etrecord, payloads, program
 from schema.origins import ValueOrigin, kernel_of_mark, measured_by, origin_of_mark
 from schema.payloads import Payload
@@ -332,3 +333,37 @@ def test_inputs_of_another_layout_are_read_anew_in_each_run(
         found = engine.run_into([given], [out])
         result = out if found is None else found[0]
         assert result.unique().tolist() == [192.0 * number]
+
+
+class FusingHost(DoublingHost):
+    """Refuses some values as outputs of a network, as the plugin does between layers it fuses."""
+
+    def __init__(self, refused: set[str]) -> None:
+        super().__init__()
+        self.refused = refused
+        self.shown: list[set[str]] = []
+
+    def load(self, *given: Any, profiled: bool = False) -> tuple[int, dict[str, Any]]:
+        graph = payloads.decode("OpenvinoBackend", memoryview(given[0]), {}, ()).graph
+        assert graph is not None
+        self.shown.append(set(graph.outputs))
+        if self.refused.intersection(graph.outputs[1:]):
+            raise OpenvinoError("incompatible element types: f32 and bf16")
+        return super().load(*given, profiled=profiled)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, None])
+def test_values_that_the_plugin_refuses_as_outputs_are_left_out(count: int | None) -> None:
+    data, payload = _payload("openvino_m2")
+    values = probed(read_stream(data)).values
+    refused = set(values[len(values) // 2 :][:count])
+    refused = set(values) if count is None else refused
+    host = FusingHost(refused)
+    engine = LayerEngine(payload, bytes(data), host, "CPU", {}, 0)  # pyright: ignore[reportArgumentType]
+    if count is None:
+        with pytest.raises(DelegateError, match="element types"):
+            engine.probes()
+        return
+    engine.probes()
+    assert payload.graph is not None
+    assert host.shown[-1] == {*payload.graph.outputs, *values} - refused
