@@ -23,6 +23,11 @@ _EXTERNAL = 1
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
 _LOOKUPS = {f"quantized_decomposed::embedding_{bits}bit" for bits in (2, 4)}
 _PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
+# kernel -> recorded operators that passes make it of
+_MADE_OF: dict[str, set[str]] = {
+    **dict.fromkeys(_LOOKUPS, _PRODUCTS),
+    "aten::linear": {"aten::mm", "aten::addmm"},  # Cadence's, often with a bias of zeros
+}
 _KNOWN = (*_NAMESPACES, "prims", "executorch_prim", "et_copy")
 
 
@@ -147,8 +152,8 @@ def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
     """Return whether passes replaced nodes after the graph was recorded.
 
     The program then calls operators of libraries that the recorded graph does not, or the record
-    has the node of an instruction that calls another operator, or packed weights of a layer are
-    looked up, which the record has as a product.
+    has the node of an instruction that calls another operator, or a kernel is called that only
+    passes make of what is recorded: a layer as one operator, or a lookup in its packed weights.
     """
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None:
@@ -162,7 +167,7 @@ def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
         if stem(base_operator(operator_name(plan, args))) != known:
             return True
     recorded = {stem(base_operator(node.target)) for node in graph.nodes}
-    if _looks_up_weights(plan, record, graph):
+    if _calls_other_form(plan, record, graph):
         return True
     called = {
         stem(base_operator(operator_name(plan, instruction.instr_args)))
@@ -173,17 +178,16 @@ def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
     return not theirs <= recorded
 
 
-def _looks_up_weights(plan: m.ExecutionPlan, record: RecordFile, graph: Graph) -> bool:
-    """Return whether the weights of a recorded product are looked up row by row."""
+def _calls_other_form(plan: m.ExecutionPlan, record: RecordFile, graph: Graph) -> bool:
+    """Return whether a kernel is called that only passes make of what its handle has recorded."""
     handles, nodes = record_maps.handles(record, plan.name), nodes_by_handle(graph)
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
         if not isinstance(args, m.KernelCall):
             continue
-        if base_operator(operator_name(plan, args)) not in _LOOKUPS:
-            continue
+        made_of = _MADE_OF.get(base_operator(operator_name(plan, args)), set())
         known = [node for handle in handles.get(step, ()) for node in nodes.get(handle, ())]
-        if {base_operator(node.target) for node in known} & _PRODUCTS:
+        if made_of.intersection(base_operator(node.target) for node in known):
             return True
     return False
 

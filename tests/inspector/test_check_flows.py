@@ -45,3 +45,22 @@ def test_copies_that_a_compiler_adds_contradict_no_stock_record(
     program = replace(opened.program, table=table)
     assert not program_and_record(opened.program, opened.record).mismatch
     assert (not program_and_record(program, opened.record).mismatch) is belongs
+
+
+@pytest.mark.parametrize(
+    ("called", "belongs"), [("aten::linear", True), ("aten::tanh", False), ("aten::bmm", False)]
+)
+def test_a_layer_that_passes_made_one_operator_is_no_other_program(
+    called: str, belongs: bool
+) -> None:
+    """As Cadence's do; another operator with the handle of the layer is one of another program."""
+    folder = ROOT / "tests/data/corpus/v1.5.1/mm_portable"
+    opened = load_session([folder / f"model{end}" for end in (".pte", ".etrecord")])
+    assert opened.program is not None
+    assert opened.record is not None
+    (plan,) = opened.program.plans
+    assert plan.operators[0].name == "aten::mm"
+    copied = replace(plan, operators=(m.Operator(called, "out"), *plan.operators[1:]))
+    table = replace(opened.program.table, execution_plan=(copied,))
+    program = replace(opened.program, table=table)
+    assert (not program_and_record(program, opened.record).mismatch) is belongs
