@@ -18,6 +18,7 @@ from schema.origins import INTERPRETED
 from schema.payloads import Payload
 from schema.payloads.nested import inner_label
 
+_UNDEFINED = "other"  # the kind of a value that a payload names and does not declare
 _HALF = (torch.float16, torch.bfloat16)
 _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)
 _UNTRACED = DelegateTracer(None, (0, 0))
@@ -204,7 +205,9 @@ class GraphEngine:
         return wide
 
     def _check_computed(self, reads: Sequence[Sequence[int]]) -> None:
-        """Check that each tensor that a node reads is there before it, as compilers must see to.
+        """Check that what a node reads is there before it, as compilers must see to.
+
+        MPS 1.4.1 writes nodes that read a scalar under a number that nothing has.
 
         Raises: DelegateError naming the node and the value
         """
@@ -213,8 +216,8 @@ class GraphEngine:
         for index, (node, own) in enumerate(zip(self.graph.nodes, reads, strict=True)):
             for place in own:
                 value = values[place]
-                there = place in known or self._fixed[place] is not None or value.tensor is None
-                if not there:
+                absent = value.tensor is not None or value.kind == _UNDEFINED
+                if absent and place not in known and self._fixed[place] is None:
                     why = f"node {index} ({node.target}) reads {value.name}, which is not computed"
                     raise refused(f"{why} before it", self._partition)
             known.update(self.places[name] for name in node.outputs)

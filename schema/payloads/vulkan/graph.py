@@ -89,7 +89,9 @@ def _value(
         return GraphValue(name, kind="symint", literal=inner.value)
     if isinstance(inner, t.ValueList):
         return GraphValue(name, kind="list", literal=tuple(map(value_name, inner.items)))
-    if inner is None or isinstance(inner, UnknownMember):
+    if inner is None:
+        return GraphValue(name, kind="none")
+    if isinstance(inner, UnknownMember):
         return GraphValue(name, kind="other")
     return GraphValue(name, kind=_LITERAL_KINDS[type(inner)], literal=literal_of(inner))
 

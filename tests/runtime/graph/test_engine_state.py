@@ -103,6 +103,9 @@ def test_value_that_nothing_computes_before_it_is_read_is_named_when_the_payload
         with pytest.raises(ExecutionError) as refused:
             GraphEngine(Payload("Any", "any", 0, graph(*reads)), table, 0)
         assert f"{words}, which is not computed before it" in str(refused.value)
+    values["w"] = GraphValue("w", kind="other")
+    with pytest.raises(ExecutionError, match="reads w, which is not computed"):  # undeclared
+        GraphEngine(Payload("Any", "any", 0, graph("x", "w")), table, 0)
     engine = GraphEngine(Payload("Any", "any", 0, graph("x", "y")), table, 0)
     given = torch.tensor([1.0, 2.0])
     assert engine.run([given], DelegateTracer(None, (0, 0)))[0] is given
