@@ -20,6 +20,7 @@ from inspector.numerics.grades import FLOW, HANDLE, INSTRUCTION, ORDER
 from inspector.numerics.join_facts import Join, JoinTarget, MethodFacts, delegate_members, innermost
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
+from inspector.numerics.payload_values import DEQUANTIZE, is_dequantized
 from inspector.numerics.traced import COPY_INDEX, VIEW, InstructionOutput, instruction_outputs
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions, operator_name
@@ -416,9 +417,12 @@ class _Joining:
                     continue
                 requested = self.uses.get(place, {})
                 value = _one_value(set(requested))
-                if value is not None and self.facts.alike(output, value):
-                    grade = FLOW if all(requested.values()) else ORDER
-                    self.boundaries[place] = value, grade
+                if value is None or not self.facts.alike(output, value):
+                    continue
+                if DEQUANTIZE in output.operator and not is_dequantized(self.flat, value):
+                    continue  # passes moved a factor into the scale of who reads it
+                grade = FLOW if all(requested.values()) else ORDER
+                self.boundaries[place] = value, grade
 
 
 def _one_value(requested: set[Value]) -> Value | None:

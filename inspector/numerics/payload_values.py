@@ -25,6 +25,7 @@ _MOVING = PERMUTING | {
     *("clone", "identity", "reshape", "squeeze", "unsqueeze", "view"),
     RESCALE.lower(),
 }
+_PARTS = _MOVING | {"cat", "expand", "getitem", "select", "slice", "split_with_sizes"}
 
 
 class PayloadValues:
@@ -201,3 +202,11 @@ def logged_sizes(event: DelegateEvent) -> tuple[int, ...] | None:
     """Return the sizes of what an event logged first, None without."""
     tensors = next(iter(event.passes), ())
     return next((one.sizes for one in tensors), None)
+
+
+def is_dequantized(graph: FlatGraph, value: Value) -> bool:
+    """Return whether a recorded value is a dequantized one, or has elements of one."""
+    maker = graph.producers.get(value)
+    while maker is not None and maker[0].reads and operation(maker[0].operator) in _PARTS:
+        maker = graph.producers.get(maker[0].reads[0])
+    return maker is not None and DEQUANTIZE in maker[0].operator
