@@ -36,7 +36,7 @@ class PartitionOrder:
 
 
 def partition_order(recorded: Sequence[GraphNode], handles: Sequence[int]) -> PartitionOrder | None:
-    """Return the order that a list of handles tells; None if it is not one of these nodes.
+    """Return the order that a list of handles shows; None if it is not one of these nodes.
 
     Args:
         recorded: nodes that may be in the partition, with those that select a result
