@@ -8,7 +8,8 @@ import heapq
 import importlib
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -103,6 +104,23 @@ def _library(name: str, file: Path) -> Any:  # noqa: ANN401 - a module
         raise TokenizerError(f"{file} needs the package {name}: pip install {name}") from error
 
 
+@contextmanager
+def _sentences(file: Path) -> Iterator[None]:
+    """Turn each error of a library into one sentence with the file.
+
+    Raises: TokenizerError
+    """
+    try:
+        yield
+    except BaseException as error:
+        # Libraries in Rust end a thread by one that is no Exception: a pattern that backtracks too
+        # often, a rule that nobody expected.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        words = f"{file}: {error}"
+        raise TokenizerError(words) from error
+
+
 class ByteTokenizer:
     """One token for each byte."""
 
@@ -132,10 +150,8 @@ class JsonTokenizer:
     def __init__(self, path: Path) -> None:
         library = _library("tokenizers", path)
         self._path = path
-        try:
+        with _sentences(path):
             self._own: Any = library.Tokenizer.from_file(str(path))
-        except Exception as error:
-            raise TokenizerError(f"{path}: {error}") from error
         # Files may have what batches in training were cut and filled to; a text is whole.
         self._own.no_truncation()
         self._own.no_padding()
@@ -155,10 +171,8 @@ class JsonTokenizer:
         Raises: TokenizerError for a text that the vocabulary has no token for
         """
         del special
-        try:
+        with _sentences(self._path):
             return list(self._own.encode(text, add_special_tokens=False).ids)
-        except Exception as error:
-            raise TokenizerError(f"{self._path}: {error}") from error
 
     def token(self, text: str) -> int | None:
         """Return the token with a name, None without one."""
@@ -167,7 +181,8 @@ class JsonTokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
         known = [one for one in tokens if 0 <= one < _LARGEST_ID]
-        return str(self._own.decode(known, skip_special_tokens=True))
+        with _sentences(self._path):
+            return str(self._own.decode(known, skip_special_tokens=True))
 
 
 class SentencePieceTokenizer:
@@ -215,11 +230,13 @@ class RanksTokenizer:
             try:
                 ranks[base64.b64decode(word, validate=True)] = int(rank)
             except ValueError as error:
-                raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
+                words = f"expected a token in base64 and its rank, found {line!r:.60}"
+                raise TokenizerError(f"{path}: line {number + 1}: {words}") from error
         _check_ranks(path, ranks)
         self._ranks = len(ranks)
+        self._path = path
         beside = json_beside(path.parent / "tokenizer_config.json")
-        try:
+        with _sentences(path):
             family = family_of(self._ranks, beside)
             self._special, self._shown = special_tokens(self._ranks, family, beside)
             self._own: Any = library.Encoding(
@@ -228,8 +245,6 @@ class RanksTokenizer:
                 mergeable_ranks=ranks,
                 special_tokens=self._special,
             )
-        except ValueError as error:
-            raise TokenizerError(f"{path}: {error}") from error
         self._texts = {name for name, one in self._special.items() if one in self._shown}
         self.bos = self._named(beside.get("bos_token"), family.bos)
         self.size = int(self._own.n_vocab)
@@ -243,7 +258,8 @@ class RanksTokenizer:
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text; added ones that are not special are always read."""
         allowed = "all" if special else self._texts
-        return list(self._own.encode(text, allowed_special=allowed, disallowed_special=()))
+        with _sentences(self._path):
+            return list(self._own.encode(text, allowed_special=allowed, disallowed_special=()))
 
     def token(self, text: str) -> int | None:
         """Return the token with a name, None without one."""

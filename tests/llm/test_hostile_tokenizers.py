@@ -168,6 +168,40 @@ def test_the_template_of_a_processor_is_read(tmp_path: Path) -> None:
     assert chat_prompt(template, tokens, MESSAGES) == "<img>x"
 
 
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("normalizer", {"type": "Replace", "pattern": {"String": ""}, "content": "xx"}),
+        ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+        (
+            "pre_tokenizer",
+            {
+                "type": "Split",
+                "pattern": {"Regex": "(a+)+$"},
+                "behavior": "Isolated",
+                "invert": False,
+            },
+        ),
+    ],
+    ids=["replacement", "table", "pattern"],
+)
+def test_a_rule_at_which_the_library_gives_up_is_one_sentence(
+    tmp_path: Path, name: str, rule: dict[str, object]
+) -> None:
+    path = json_files(tmp_path) / "tokenizer.json"
+    content: Any = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**content, name: rule}))
+    with pytest.raises(TokenizerError, match=r"^[^\n]*tokenizer\.json: "):
+        load_tokenizer(tmp_path).encode("hello " + "a" * 3000 + "!")
+
+
+@pytest.mark.parametrize("pattern", ["((", "(?:a|a)*(?<=b)"])
+def test_a_pattern_of_ranks_that_fails_is_one_sentence(tmp_path: Path, pattern: str) -> None:
+    path = ranks_file(tmp_path, pat_str=pattern)
+    with pytest.raises(TokenizerError, match=r"^[^\n]*tokenizer\.model: "):
+        load_tokenizer(path).encode("a" * 3000)
+
+
 def test_a_text_is_neither_cut_nor_filled_as_batches_in_training_were(tmp_path: Path) -> None:
     path = json_files(tmp_path) / "tokenizer.json"
     plain = load_tokenizer(tmp_path).encode("Once upon a time")
