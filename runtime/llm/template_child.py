@@ -21,7 +21,13 @@ class _RefusedError(Exception):
     """A message of the template itself, or a text that is too long."""
 
 
-def _refuse(sentence: str) -> None:
+def _short(words: str) -> str:
+    """Return words of a template as part of a sentence: in one line, and not long."""
+    return " ".join(words[: 2 * _MOST_WORDS].split())[:_MOST_WORDS]
+
+
+def _refuse(words: object) -> None:
+    sentence = f"the chat template refuses: {_short(str(words))}"
     raise _RefusedError(sentence)
 
 
@@ -73,7 +79,8 @@ def _rendered(template: str, given: Mapping[str, Any]) -> str:
         pieces.append(piece)
         letters += len(piece)
         if letters > MOST_LETTERS:
-            _refuse(f"the chat template makes more than {MOST_LETTERS:,} letters")
+            sentence = f"the chat template makes more than {MOST_LETTERS:,} letters"
+            raise _RefusedError(sentence)
     return "".join(pieces)
 
 
@@ -96,7 +103,7 @@ def _answer(template: str, given: Mapping[str, Any]) -> str:
     except (_RefusedError, MemoryError):
         raise
     except Exception as error:  # of any expression in it
-        short = str(error)[:_MOST_WORDS]
+        short = _short(str(error))
         of_jinja = type(error).__module__.startswith("jinja2.")
         words = ": ".join(one for one in ("" if of_jinja else type(error).__name__, short) if one)
         sentence = f"the chat template fails: {words}"

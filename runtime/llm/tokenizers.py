@@ -8,7 +8,7 @@ import heapq
 import importlib
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -105,7 +105,7 @@ def _library(name: str, file: Path) -> Any:  # noqa: ANN401 - a module
 
 
 @contextmanager
-def _sentences(file: Path) -> Iterator[None]:
+def _sentences(file: Path) -> Generator[None]:
     """Turn each error of a library into one sentence with the file.
 
     Raises: TokenizerError
