@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 from compiler.dialect.functional_variants import has_functional_variant, returns_alias
 from compiler.edge.decompositions import torchs_rule
 from compiler.errors import UnsupportedError
+from compiler.interface.external_weights import copy_marks_to_parts
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
 _config: Any = cast("Any", export_config)
@@ -45,9 +46,13 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         untyped: Any = program
         try:
-            return untyped.run_decompositions({op: torchs_rule(op) for op in apart})
+            found: ExportedProgram = untyped.run_decompositions(
+                {op: torchs_rule(op) for op in apart}
+            )
         except RuntimeError as error:
             raise UnsupportedError(f"torch cannot functionalize the writes: {error}") from error
+    copy_marks_to_parts(program, found)
+    return found
 
 
 def _bodies_write(program: ExportedProgram) -> bool:

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from torch.export import export
 
+from compiler import ExecutorchBackendConfig, to_edge_transform_and_lower
+from compiler.backends.xnnpack import XnnpackPartitioner
+from compiler.interface.external_weights import mark_behind, mark_weights
 from compiler.llm.model import build_model
+from compiler.quantize.weights import WeightModes, quantize_weights
 from runtime import Runtime
 from tests.inspector.cli_runs import run
 from tests.llm.configs import CACHE, LENGTHS, PROMPT, SMALL, config, generated
@@ -123,6 +128,25 @@ def test_adapters_of_portable_programs_are_exchanged_by_file(
     done = run_stock(["-c", SCRIPT, *given], check=False)
     assert (tmp_path / "out.json").is_file(), done.stderr[-2000:]
     assert json.loads((tmp_path / "out.json").read_text()) == tokens[1]
+
+
+@pytest.mark.parametrize("delegated", [False, True], ids=["portable", "xnnpack"])
+@pytest.mark.parametrize("mode", ["int8", "8da4w:group=32"])
+def test_quantized_weights_are_in_the_foundation(
+    tmp_path: Path, mode: str, *, delegated: bool
+) -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Linear(256, 256)).eval()
+    exported = export(module, (torch.randn(2, 256),))
+    program = quantize_weights(exported, WeightModes(mode, modules={"1": "none"}))
+    mark_weights(program, lambda name: "adapter" if name.startswith("1.") else "foundation")
+    edge = to_edge_transform_and_lower(program, [XnnpackPartitioner()] if delegated else None)
+    made = edge.to_executorch(ExecutorchBackendConfig(external_constants=mark_behind))
+    held = 256 * 256 // (1 if mode == "int8" else 2)
+    made.write_tensor_data_to_file(tmp_path)
+    sizes = {one.name: one.stat().st_size for one in tmp_path.iterdir()}
+    assert sizes.keys() == {"foundation.ptd", "adapter.ptd"}
+    assert held < sizes["foundation.ptd"] < held + 16_000
+    assert len(made.buffer) < 16_000
 
 
 @pytest.mark.parametrize("delegated", [False, True], ids=["portable", "xnnpack"])
