@@ -139,13 +139,15 @@ def test_quantized_weights_are_in_the_foundation(
     exported = export(module, (torch.randn(2, 256),))
     program = quantize_weights(exported, WeightModes(mode, modules={"1": "none"}))
     mark_weights(program, lambda name: "adapter" if name.startswith("1.") else "foundation")
-    edge = to_edge_transform_and_lower(program, [XnnpackPartitioner()] if delegated else None)
+    edge = to_edge_transform_and_lower(
+        program, partitioner=[XnnpackPartitioner()] if delegated else None
+    )
     made = edge.to_executorch(ExecutorchBackendConfig(external_constants=mark_behind))
     held = 256 * 256 // (1 if mode == "int8" else 2)
     made.write_tensor_data_to_file(tmp_path)
     sizes = {one.name: one.stat().st_size for one in tmp_path.iterdir()}
     assert sizes.keys() == {"foundation.ptd", "adapter.ptd"}
-    assert held < sizes["foundation.ptd"] < held + 16_000
+    assert held < sizes["foundation.ptd"] < 90_000 < sizes["adapter.ptd"]
     assert len(made.buffer) < 16_000
 
 
