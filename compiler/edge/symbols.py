@@ -158,13 +158,19 @@ class Symbols:
         return result
 
     def _solved(self, symbol: Any, shape_env: Any) -> Any:  # noqa: ANN401
-        """Return a symbol that is found only as a multiple, as in a size 2*s0."""
+        """Return a symbol that is found only in a multiple and a sum, as in a size 2*s0 + 1."""
         for known in self._homes:
-            factor = known / symbol
-            if factor.is_Integer:
-                whole = self._of(known, shape_env)
-                value = _symbolic(symbol, shape_env)
-                return self._call(floordiv, (whole, int(factor)), value)
+            factor = known.coeff(symbol)
+            offset = known - factor * symbol
+            if not (factor.is_Integer and factor and offset.is_Integer):
+                continue
+            found = self._of(known, shape_env)
+            if offset:
+                multiple = _symbolic(known - offset, shape_env)
+                found = self._call(operator.add, (found, -int(offset)), multiple)
+            if factor == 1:
+                return found
+            return self._call(floordiv, (found, int(factor)), _symbolic(symbol, shape_env))
         raise UnsupportedError(f"the size {symbol} depends on data, not on the size of an input")
 
     def _call(self, target: Any, args: tuple[Any, ...], value: Any) -> torch.fx.Node:  # noqa: ANN401

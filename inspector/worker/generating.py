@@ -20,7 +20,7 @@ from inspector.worker.missing_data import missing_data_named
 from inspector.worker.tasks import Task
 from runtime.llm.chat import ChatError, chat_prompt, chat_template
 from runtime.llm.generation import CallTime, GenerationConfig, GenerationStats
-from runtime.llm.multimodal import Audio, Image, MultimodalRunner, Part
+from runtime.llm.multimodal import Audio, Image, MultimodalRunner, Part, reads_embeddings
 from runtime.llm.text_runner import TextRunner
 from runtime.llm.tokenizers import TokenizerError
 from schema.recipe.tokenizers import BYTE_TOKENIZER
@@ -125,7 +125,7 @@ def load_runner(job: GenerateJob, task: Task) -> TextRunner:
     """
     tokenizer = job.tokenizer or BYTE_TOKENIZER
     try:
-        kind = MultimodalRunner if job.parts else TextRunner
+        kind = MultimodalRunner if job.parts or reads_embeddings(job.program) else TextRunner
         runner = kind(job.program, tokenizer, job.data_files, job.engine)
     except TokenizerError as error:
         raise AnswerError(str(error)) from error

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 from typing_extensions import override
 
+from runtime.api import Runtime
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.llm.generation import PREFILL, CallTime, GenerationConfig, GenerationStats
 from runtime.llm.text_runner import TextRunner
@@ -42,6 +44,14 @@ class Audio:
 
 Part = str | Image | Audio
 ENCODERS: dict[type, str] = {Image: "vision_encoder", Audio: "audio_encoder"}
+
+
+def reads_embeddings(program: str | Path) -> bool:
+    """Return whether a program generates behind embeddings, so that a text alone needs them too.
+
+    Raises: ExecutionError for a file that is no program, OSError
+    """
+    return Runtime.get().load_program(str(program)).method_names >= {TOKENS, DECODER}
 
 
 class MultimodalRunner(TextRunner):

@@ -35,6 +35,13 @@ def _nested(x: torch.Tensor) -> torch.Tensor:
     return torch.cond(x.sum() > 0, outer, lambda a: a.t().contiguous().t().contiguous() + 7, (x,))
 
 
+class PaddedBranches(Branches):
+    """In the branches the number of rows is only known as one less than that of their input."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(nn.functional.pad(x, (0, 0, 1, 0)))
+
+
 def _by_size(x: torch.Tensor) -> torch.Tensor:
     return torch.cond(x.shape[0] > 3, lambda a: a + 1, lambda a: a - 1, (x,))
 
@@ -111,6 +118,7 @@ SAMPLES: dict[str, Sample] = {
     "cond": Sample(Branches, (UP,), ((DOWN,), (UP,))),
     "cond_nested": of(_nested, UP, further=((UP + 1,), (DOWN,))),
     "cond_by_size": of(_by_size, X, further=((X[:2],), (torch.randn(9, 3),)), dynamic=((ROWS,),)),
+    "cond_padded": Sample(PaddedBranches, (UP,), ((DOWN,), (UP[:2],)), (ROWS,)),
     "data_in_sizes": of(
         lambda x: (x.nonzero(), x[x > 0]), X, further=((UP,), (DOWN,), (torch.zeros(4, 3),))
     ),

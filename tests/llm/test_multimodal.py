@@ -162,7 +162,10 @@ def test_the_verb_takes_parts_in_the_order_of_its_options(
     found = json.loads(done.out)["data"]
     with torch.no_grad():
         assert found["tokens"] == whole.generated(["See: ", IMAGE, SOUND, "What?"], 5)
+        alone = whole.generated(["What?"], 5)
     assert found["parts"][0] == ["text", "See: "]
+    done = run(*map(str, model), "--prompt", "What?", "--format", "json")
+    assert json.loads(done.out)["data"]["tokens"] == alone, done.err
     for more, sentence in (
         (image, "a prompt ends with text"),
         ((*image, "--prompt", "x", "--chat"), "--chat cannot be combined"),
