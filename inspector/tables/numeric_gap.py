@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.graph.node_text import operator_title
+from inspector.numerics.join import WRITE_BACK
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap, coverage_of
@@ -214,7 +215,7 @@ def call_gap_table(runs: Sequence[RunGap]) -> Table:
     rows: list[tuple[object, ...]] = []
     for run in runs:
         known = [row for row in run.rows if row.total is not None]
-        last = next((row for row in reversed(run.outside()) if row.total is not None), None)
+        end = _end(run)
         first = run.first_divergence()
         rows.append(
             (
@@ -222,7 +223,7 @@ def call_gap_table(runs: Sequence[RunGap]) -> Table:
                 len(known),
                 _largest([row.total for row in known]),
                 _largest([row.own for row in known]),
-                None if last is None else _of(last.total, "snr_db"),
+                None if end is None else _of(end, "snr_db"),
                 (first.node or first.operator) if first else _NONE if known else None,
                 None if first is None else first.module or None,
             )
@@ -244,15 +245,27 @@ def loss_words(run: RunGap) -> str:
     worst = run.largest_loss()
     if worst is None or worst.own is None:
         return "No error of one node is known"
-    known = [(row.instruction, row.total) for row in run.outside() if row.total is not None]
-    last = [total for at, total in known if at == known[-1][0]] or [worst.own]
-    end = min(last, key=lambda one: math.inf if one.snr_db is None else one.snr_db)
+    end = _end(run) or worst.own
     above = [row for row in run.rows if row.diverges]
     words = f"Largest loss by quantization: {_layer(worst)}"
     words += f", {_decibels(worst.own)} by itself; last output {_decibels(end)}"
     if above:
         words += f"; {plural(len(above), 'value')} beyond the tolerance, first {_layer(above[0])}"
     return words
+
+
+def _end(run: RunGap) -> Metrics | None:
+    """Return the worst distance at the last instruction, None without one that was compared.
+
+    State is written back behind it: a counter of positions there is always equal.
+    """
+    known = [
+        (row.instruction, row.total)
+        for row in run.outside()
+        if row.total is not None and row.operator != WRITE_BACK
+    ]
+    last = [total for at, total in known if at == known[-1][0]]
+    return min(last, key=lambda one: math.inf if one.snr_db is None else one.snr_db, default=None)
 
 
 def computing_node(row: Row) -> str:

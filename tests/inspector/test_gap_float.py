@@ -402,13 +402,19 @@ def test_program_with_quantized_operators_of_any_vendor_is_no_float_program(
         ([(1, 50.0), (2, 30.0), (2, math.inf)], "last output SNR 30.0 dB"),  # values and indices
         ([(1, 50.0), (2, math.inf)], "last output equal"),
         ([(1, 50.0), (2, None)], "last output SNR unknown"),
+        ([(1, 50.0), (-2, math.inf)], "last output SNR 50.0 dB"),  # a write of state
     ],
 )
 def test_loss_at_the_end_is_that_of_the_worst_output_there(
     outputs: list[tuple[int, float | None]], words: str
 ) -> None:
     rows = [
-        SimpleNamespace(instruction=at, total=SimpleNamespace(snr_db=snr), diverges=False)
+        SimpleNamespace(
+            instruction=abs(at),
+            operator="o" if at > 0 else "aten::copy_",
+            total=SimpleNamespace(snr_db=snr),
+            diverges=False,
+        )
         for at, snr in outputs
     ]
     worst = SimpleNamespace(own=rows[0].total, covers=(), node="n", operator="o", module="")
