@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +27,13 @@ from runtime.llm.tokenizers import Tokenizer, load_tokenizer
 
 _FORWARD = "forward"
 _OF_TOKENS = (_FORWARD, PREFILL, DECODE)
+_NUMBERS = {
+    "get_bos_id",
+    "get_eos_ids",
+    "get_max_context_len",
+    "get_max_seq_len",
+    "get_vocab_size",
+}
 
 
 class TextRunner:
@@ -103,6 +110,7 @@ class TextRunner:
         names = set(program.method_names)
         used = self._used(names)
         self._facts = {name: _constant(program, name) for name in sorted(names) if _asked(name)}
+        _check_numbers(self._facts)
         for name in used:
             self._methods[name] = program.load_method(name, engine=self._engine)
         self._program = program
@@ -281,10 +289,7 @@ class TextRunner:
     def end_tokens(self) -> tuple[int, ...]:
         """Return the tokens that end a text: those of the program, else of the tokenizer."""
         found: Any = self._facts.get("get_eos_ids")
-        if found is None:
-            return self.tokenizer.eos
-        listed: list[Any] = list(cast("Any", found)) if isinstance(found, list | tuple) else [found]
-        return tuple(int(one) for one in listed)
+        return self.tokenizer.eos if found is None else tuple(map(int, _listed(found)))
 
     def _ends(self, config: GenerationConfig) -> set[int]:
         named = {token for one in config.stop if (token := self.tokenizer.token(one)) is not None}
@@ -402,6 +407,20 @@ class TextRunner:
     def _longest(self, name: str) -> int:
         """Return how many tokens a method takes at most."""
         return int(self._methods[name].metadata.input_tensor_meta(0).sizes()[1])
+
+
+def _listed(found: Any) -> list[Any]:  # noqa: ANN401 - a number or several
+    return list(cast("Any", found)) if isinstance(found, list | tuple) else [found]
+
+
+def _check_numbers(facts: Mapping[str, Any]) -> None:
+    """Refuse a program whose tokens or lengths are no numbers, as metadata may name them."""
+    for name in _NUMBERS & facts.keys():
+        for one in _listed(facts[name]):
+            try:
+                int(one)
+            except (TypeError, ValueError) as error:
+                raise invalid_argument(f"{name}: expected a number, found {one!r:.60}") from error
 
 
 def _asked(name: str) -> bool:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.export import export
 
+from compiler import to_edge_transform_and_lower
 from compiler.llm.config import LlmConfigError, config_of
 from compiler.llm.export import constants_of, export_llm, exported_llm
 from compiler.llm.model import build_model
-from runtime import Runtime
+from runtime import ExecutionError, Runtime
+from runtime.llm import TextRunner
 from tests.llm.configs import CACHE, SMALL
 
 LLAMA = {"model_class": "llama3", "params": {**SMALL, "n_layers": 1}}
@@ -56,6 +61,16 @@ def test_what_no_program_can_hold_is_named_by_its_path(metadata: object, words: 
 def test_a_name_is_that_of_one_method(content: dict[str, Any], words: str) -> None:
     with pytest.raises(LlmConfigError, match=words):
         exported_llm(config_of(content))
+
+
+@pytest.mark.parametrize("value", ["x", [3, "y"]])
+def test_a_token_that_is_no_number_is_refused_by_the_runner(tmp_path: Path, value: object) -> None:
+    edge = to_edge_transform_and_lower(
+        export(torch.nn.Linear(2, 2), (torch.ones(1, 2),)), constant_methods={"get_eos_ids": value}
+    )
+    (tmp_path / "model.pte").write_bytes(edge.to_executorch().buffer)
+    with pytest.raises(ExecutionError, match=r"get_eos_ids: expected a number, found '[xy]'"):
+        TextRunner(tmp_path / "model.pte", "bytes").load()
 
 
 def test_values_are_asked_by_name() -> None:
