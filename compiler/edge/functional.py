@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, cast
@@ -14,10 +15,11 @@ from torch.export import ExportedProgram
 from compiler.dialect.functional_variants import has_functional_variant, returns_alias
 from compiler.edge.decompositions import torchs_rule
 from compiler.errors import UnsupportedError
-from compiler.interface.external_weights import copy_marks_to_parts
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
 _config: Any = cast("Any", export_config)
+_CUSTOM = "custom"  # metadata of users, which torch keeps
+_PART = re.compile(r"(?P<owner>(.*\.)?)parametrizations\.(?P<weight>\w+)\.original\d+")  # by torch
 
 
 def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
@@ -51,8 +53,35 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
             )
         except RuntimeError as error:
             raise UnsupportedError(f"torch cannot functionalize the writes: {error}") from error
-    copy_marks_to_parts(program, found)
+    _copy_custom_to_parts(program, found)
     return found
+
+
+def _copy_custom_to_parts(given: ExportedProgram, program: ExportedProgram) -> None:
+    """Give the parts of tensor subclasses, such as quantized weights, the metadata of the weights.
+
+    Args:
+        given: with metadata such as the files of weights
+        program: the same one decomposed by torch, which keeps those of whole weights only
+    """
+    names = _weights(given)
+    known = {
+        names[node.name]: node.meta[_CUSTOM]
+        for node in given.graph.nodes
+        if node.name in names and _CUSTOM in node.meta
+    }
+    names = _weights(program)
+    for node in program.graph.nodes:
+        part = _PART.fullmatch(names.get(node.name, ""))
+        whole = part and part["owner"] + part["weight"]
+        if whole in known and _CUSTOM not in node.meta:
+            node.meta[_CUSTOM] = known[whole]
+
+
+def _weights(program: ExportedProgram) -> dict[str, str]:
+    """Return the names of parameters and buffers by the names of their nodes."""
+    signature = program.graph_signature
+    return {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
 
 
 def _bodies_write(program: ExportedProgram) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,6 @@ from compiler.untyped import PassResult
 
 _CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export preserves it
 _BY_NAME = "exchanged_by_name"
-_PART = re.compile(r"(?P<owner>(.*\.)?)parametrizations\.(?P<weight>\w+)\.original\d+")  # by torch
 
 
 def delegate_external_constants_pass_unlifted(
@@ -54,7 +52,9 @@ def mark_weights(
         is_exchanged: returns whether another file may have other values of a weight, by its name;
             kernels then read it by that name, and nothing is folded of it
     """
-    weights, written = _weights(program), set(program.graph_signature.buffers_to_mutate.values())
+    signature = program.graph_signature
+    weights = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    written = set(signature.buffers_to_mutate.values())
     for node in program.graph.nodes:
         name = weights.get(node.name)
         if name is not None and name not in written:
@@ -62,33 +62,6 @@ def mark_weights(
             if is_exchanged is not None and is_exchanged(name):
                 marks[_BY_NAME] = "yes"  # torch compares and prints such metadata
             node.meta[_CUSTOM] = {**node.meta.get(_CUSTOM, {}), **marks}
-
-
-def copy_marks_to_parts(given: ExportedProgram, program: ExportedProgram) -> None:
-    """Mark the parts of tensor subclasses, such as quantized weights, as the weights were.
-
-    Args:
-        given: with marked weights
-        program: the same one decomposed by torch, which keeps the marks of whole weights only
-    """
-    names = _weights(given)
-    marks = {
-        names[node.name]: node.meta[_CUSTOM]
-        for node in given.graph.nodes
-        if node.name in names and _CUSTOM in node.meta
-    }
-    names = _weights(program)
-    for node in program.graph.nodes:
-        part = _PART.fullmatch(names.get(node.name, ""))
-        whole = part and part["owner"] + part["weight"]
-        if whole in marks and _CUSTOM not in node.meta:
-            node.meta[_CUSTOM] = marks[whole]
-
-
-def _weights(program: ExportedProgram) -> dict[str, str]:
-    """Return the names of parameters and buffers by the names of their nodes."""
-    signature = program.graph_signature
-    return {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
 
 
 def is_exchanged_by_name(node: torch.fx.Node) -> bool:

@@ -49,7 +49,7 @@ ENCODERS: dict[type, str] = {Image: "vision_encoder", Audio: "audio_encoder"}
 def reads_embeddings(program: str | Path) -> bool:
     """Return whether a program generates behind embeddings, so that a text alone needs them too.
 
-    Raises: ExecutionError for a file that is no program, OSError
+    Raises: ExecutionError for a file of another kind, OSError
     """
     return Runtime.get().load_program(str(program)).method_names >= {TOKENS, DECODER}
 

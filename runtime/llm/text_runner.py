@@ -414,7 +414,7 @@ def _listed(found: Any) -> list[Any]:  # noqa: ANN401 - a number or several
 
 
 def _check_numbers(facts: Mapping[str, Any]) -> None:
-    """Refuse a program whose tokens or lengths are no numbers, as metadata may name them."""
+    """Refuse a program with a string for a token or a length, as its metadata may have it."""
     for name in _NUMBERS & facts.keys():
         for one in _listed(facts[name]):
             try:

@@ -113,8 +113,8 @@ def _sentences(file: Path) -> Generator[None]:
     try:
         yield
     except BaseException as error:
-        # Libraries in Rust end a thread by one that is no Exception: a pattern that backtracks too
-        # often, a rule that nobody expected.
+        # What libraries in Rust raise where they give up inherits from BaseException alone: a
+        # pattern that backtracks too often, a rule that nobody expected.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         words = f"{file}: {error}"
