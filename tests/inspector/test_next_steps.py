@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devtools_app.sample_data import LOOP
+from inspector.files.language_model import no_language_model
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.findings.next_steps import (
@@ -125,3 +126,11 @@ def test_language_model_generates_text(tmp_path: Path, fact: str) -> None:
     assert found.action is NextAction.GENERATE
     assert found.view == "generate"
     assert found.command == f"etscope llm run {path} --prompt 'Once upon a time'"
+
+
+@pytest.mark.parametrize("names", [["token_embedding", "text_decoder"], ["token_embedding", "x"]])
+def test_program_that_reads_embeddings_generates_text(names: list[str]) -> None:
+    program = decode((NET / "model.pte").read_bytes())
+    plans = [replace(program.plans[0], name=one) for one in (*names, "get_max_seq_len")]
+    found = replace(program, table=replace(program.table, execution_plan=tuple(plans)))
+    assert (not no_language_model(found)) is ("text_decoder" in names)
