@@ -20,6 +20,7 @@ from compiler.interface.partitioner import (
 from compiler.interface.stock_objects import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
 from compiler.partition.check_unchanged import check_unchanged
 from compiler.partition.logged_reasons import Harvest, harvesting
+from compiler.partition.real_results import keep_integers_inside
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.stock_reasons import node_pairs, noting_stock_reasons
@@ -64,11 +65,13 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
         why = why_no_settings(spec.compile_specs)
         if why:
             raise PartitionError(f"tag {tag} of {name_of(partitioner)}: {why}")
-    if shown is program:
-        return PartitionResult(result.tagged_exported_program, tags)
-    check_unchanged(partitioner, in_foreign_terms(program), result.tagged_exported_program)
-    _take_tags(result.tagged_exported_program.graph_module, program.graph_module)
-    return PartitionResult(program, tags)
+    tagged = result.tagged_exported_program
+    if shown is not program:
+        check_unchanged(partitioner, in_foreign_terms(program), tagged)
+        _take_tags(tagged.graph_module, program.graph_module)
+        tagged = program
+    keep_integers_inside(tagged.graph_module, tags)
+    return PartitionResult(tagged, tags)
 
 
 def _partition(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401

@@ -34,6 +34,7 @@ class Vendor:
         integers_only: it takes quantized operators only, each with all that is quantized with it
         explicit_strides: it does not know that pooling without strides has those of its kernel
         real_weights: it reads no weights in integers but those of its own quantizer
+        real_results: a partition that ends in stored integers returns reals instead
     """
 
     alias: str
@@ -56,6 +57,7 @@ class Vendor:
     integers_only: bool = False
     explicit_strides: bool = False
     real_weights: bool = False
+    real_results: bool = False
 
     @property
     def class_name(self) -> str:
@@ -107,6 +109,7 @@ VENDORS: tuple[Vendor, ...] = (
         quantizer=f"{_M}openvino:quantizer",
         operators=f"{_M}openvino:operators",
         real_weights=True,
+        real_results=True,
         works="compile; payloads run on the runtime of the openvino package",
         traps=(
             "processors with AMX compute in bf16 unless the precision hint is f32",

@@ -101,11 +101,11 @@ class OpenvinoBackend(BackendInterface):
         """Run a payload on its arguments."""
         inputs, outputs = _sides(handle, args)
         if context.tracer.records:
-            _store(context, outputs, handle.run_traced(inputs, context.tracer))
+            _store(handle, context, outputs, handle.run_traced(inputs, context.tracer))
             return
         results = handle.run_into(inputs, outputs)
         if results is not None:
-            _store(context, outputs, results)
+            _store(handle, context, outputs, results)
 
     @override
     def bound(self, handle: LayerEngine, args: Sequence[TensorSlot | None]) -> BoundCall | None:
@@ -124,7 +124,7 @@ class OpenvinoBackend(BackendInterface):
         if handle.graph is None:
             return None
         inputs, outputs = _sides(handle, args)
-        return LayerSteps(handle, handle.graph, inputs, partial(_store, context, outputs))
+        return LayerSteps(handle, handle.graph, inputs, partial(_store, handle, context, outputs))
 
     @override
     def measurement(self, name: str, handle: LayerEngine) -> PartitionEngine:
@@ -172,11 +172,24 @@ def _sides(
 
 
 def _store(
+    engine: LayerEngine,
     context: BackendExecutionContext,
     outputs: Sequence[torch.Tensor],
     results: Sequence[torch.Tensor],
 ) -> None:
-    for argument, result in zip(outputs, results, strict=True):
-        tensor = result if result.dtype is argument.dtype else result.to(argument.dtype)
-        same = tensor.dim() == argument.dim() or tensor.numel() != argument.numel()
-        context.store(argument, tensor if same else tensor.reshape(argument.shape))
+    for index, (argument, result) in enumerate(zip(outputs, results, strict=True)):
+        if result.dtype is not argument.dtype:
+            raise _other_type(engine.partition, index, result.dtype, argument.dtype)
+        same = result.dim() == argument.dim() or result.numel() != argument.numel()
+        context.store(argument, result if same else result.reshape(argument.shape))
+
+
+def _other_type(
+    partition: int, index: int, found: torch.dtype, expected: torch.dtype
+) -> DelegateError:
+    """Return that a result has another type than the program, which the stock runtime refuses."""
+    reason = (
+        f"the network returns result {index} as {found}, the program has {expected} there; the"
+        " stock runtime refuses the call as well (0x1)"
+    )
+    return DelegateError(ErrorCode.Internal, reason, partition=partition)

@@ -77,7 +77,7 @@ class LayerEngine:
         self._host = host
         self._device = device
         self._options = options
-        self._partition = partition
+        self.partition = partition
         self._loaded: list[int] = []
         self._number, self.facts = self._load(data)
         self._profiled: int | None = None
@@ -114,7 +114,7 @@ class LayerEngine:
         return number, facts
 
     def _error(self, error: Exception, code: ErrorCode = ErrorCode.InvalidArgument) -> Exception:
-        found = DelegateError(code, str(error), partition=self._partition)
+        found = DelegateError(code, str(error), partition=self.partition)
         found.remedy = _REMEDY
         return found
 

@@ -319,6 +319,26 @@ def test_runs_in_place_bind_once_and_traced_ones_use_a_network_of_their_own(
     assert result.unique().tolist() == [384.0]
 
 
+class WholeHost(DoublingHost):
+    """Returns integers where the program has reals."""
+
+    def load(self, *given: Any, profiled: bool = False) -> tuple[int, dict[str, Any]]:
+        number, facts = super().load(*given, profiled=profiled)
+        return number, {**facts, "outputs": [("i32", [1, 10])]}
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_result_of_another_type_is_refused_as_on_the_stock_runtime(
+    monkeypatch: pytest.MonkeyPatch, traced: bool
+) -> None:
+    monkeypatch.setattr(HostPool, "host", WholeHost())
+    method = Runtime().load_program(FOLDER / "openvino_m1.pte").load_method("forward")
+    method.tracer = EventTracer() if traced else None
+    with pytest.raises(ExecutionError, match=r"result 0 as torch\.int32.*torch\.float32") as told:
+        method.execute([torch.ones(1, 3, 8, 8)])
+    assert told.value.code is ErrorCode.Internal
+
+
 def test_inputs_of_another_layout_are_read_anew_in_each_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

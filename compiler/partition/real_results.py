@@ -1,0 +1,68 @@
+"""Partitions of backends that return reals where a program has stored integers.
+
+OpenVINO's front end computes a quantize whose integers are a result as reals rounded to their
+steps; the stock runtime refuses to write these into the integers of the program (error 0x1).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from compiler.interface.partitioner import DelegationSpec
+from compiler.partition.quantized_regions import is_quantization
+from compiler.partition.reasons import note, operator_of
+from compiler.partition.tags import set_tag, tag_of
+from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.vendors.table import vendors_of
+
+_WHY = "its integers leave the partition, whose backend returns reals there"
+
+
+def keep_integers_inside(module: torch.fx.GraphModule, specs: dict[str, DelegationSpec]) -> None:
+    """Let no quantized integers leave partitions whose backend returns reals.
+
+    A dequantize goes into the partition of the quantize that it reads: it has no other inputs, so
+    that no cycle comes about. A quantize whose integers are read elsewhere stays out.
+
+    Args:
+        module: tagged; changed, with the bodies of its control flow
+        specs: of each tag; without those that lost all their nodes afterwards
+    """
+    named = {tag for tag, spec in specs.items() if _returns_reals(spec.backend_id)}
+    if not named:
+        return
+    for node in module.graph.nodes:
+        tag = tag_of(node) if node.op == "call_function" else None
+        if tag not in named or not is_quantization(operator_of(node)) or not _is_stored(node):
+            continue
+        others = [user for user in node.users if tag_of(user) != tag]
+        if all(_is_moved(one, specs, specs[tag].backend_id) for one in others):
+            for one in others:
+                set_tag(one, tag)
+        else:
+            set_tag(node, None)
+            note(node, "quantization", NodeOutcome.REJECTED, _WHY)
+    left = {tag_of(node) for node in module.graph.nodes if node.op == "call_function"}
+    for _, child in module.named_children():
+        if isinstance(child, torch.fx.GraphModule):
+            keep_integers_inside(child, specs)
+            left.update(tag_of(node) for node in child.graph.nodes)
+    for tag in named - left:
+        del specs[tag]
+
+
+def _returns_reals(backend_id: str) -> bool:
+    return any(one.real_results for one in vendors_of(backend_id))
+
+
+def _is_stored(node: torch.fx.Node) -> bool:
+    """Return whether a result is of stored integers."""
+    dtype = getattr(node.meta.get("val"), "dtype", None)
+    return isinstance(dtype, torch.dtype) and not dtype.is_floating_point
+
+
+def _is_moved(node: torch.fx.Node, specs: dict[str, DelegationSpec], backend_id: str) -> bool:
+    """Return whether a node is a dequantize of the same backend that reads nothing else."""
+    spec = specs.get(tag_of(node) or "") if node.op == "call_function" else None
+    alone = len(node.all_input_nodes) == 1 and is_quantization(operator_of(node))
+    return alone and spec is not None and spec.backend_id == backend_id
