@@ -68,9 +68,8 @@ def stops(area: QWidget) -> list[QWidget]:
     """
     left = sum(map(_takes_tab, area.findChildren(QWidget)))
     found: list[QWidget] = []
-    now = area.window()
-    while len(found) < left:
-        now = now.nextInFocusChain()
+    now: QWidget | None = area.window()
+    while len(found) < left and (now := now.nextInFocusChain()) is not None:
         if area.isAncestorOf(now) and _takes_tab(now):
             found.append(now)
     return found
