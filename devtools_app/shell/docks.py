@@ -256,6 +256,7 @@ class Docks:
             self._widened[area] = extent
         if scale <= 1.0:
             self._before.clear()
+            self._widened.clear()
         self._scale = scale
         self.show_sessions(self._sessions)
 

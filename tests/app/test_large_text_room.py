@@ -105,3 +105,19 @@ def test_forms_without_room_beside_a_panel_can_be_scrolled_to_their_ends(
     for area in areas:
         hidden = area.widget().width() > area.viewport().width()
         assert area.horizontalScrollBar().isVisible() is hidden
+
+
+def test_text_smaller_than_normal_after_larger_leaves_the_columns_as_they_are(
+    make_window, qtbot
+) -> None:
+    window = make_window()
+    window.resize(1440, 900)
+    open_sample(window, qtbot, LOOP[:2])
+    columns = [window.docks.by_name["files"], window.docks.by_name["findings"]]
+    for size in (BASE_SIZE, BASE_SIZE + 3, BASE_SIZE):
+        window.theme.set_size(size)
+        still(window, qtbot)
+    before = [one.width() for one in columns]
+    window.theme.set_size(BASE_SIZE - 2)  # an exception in it fails the test
+    still(window, qtbot)
+    assert [one.width() for one in columns] == before
