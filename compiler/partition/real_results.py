@@ -12,6 +12,7 @@ from compiler.interface.partitioner import DelegationSpec
 from compiler.partition.quantized_regions import is_quantization
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.tags import set_tag, tag_of
+from compiler.partition.verdicts import calls_in
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.vendors.table import vendors_of
 
@@ -29,10 +30,10 @@ def keep_integers_inside(module: torch.fx.GraphModule, specs: dict[str, Delegati
         specs: of each tag; without those that lost all their nodes afterwards
     """
     named = {tag for tag, spec in specs.items() if _returns_reals(spec.backend_id)}
-    if not named:
-        return
-    for node in module.graph.nodes:
-        tag = tag_of(node) if node.op == "call_function" else None
+    nodes = [node for node, _ in calls_in(module)] if named else []
+    before = set(map(tag_of, nodes))
+    for node in nodes:
+        tag = tag_of(node)
         if tag not in named or not is_quantization(operator_of(node)) or not _is_stored(node):
             continue
         others = [user for user in node.users if tag_of(user) != tag]
@@ -42,12 +43,7 @@ def keep_integers_inside(module: torch.fx.GraphModule, specs: dict[str, Delegati
         else:
             set_tag(node, None)
             note(node, "quantization", NodeOutcome.REJECTED, _WHY)
-    left = {tag_of(node) for node in module.graph.nodes if node.op == "call_function"}
-    for _, child in module.named_children():
-        if isinstance(child, torch.fx.GraphModule):
-            keep_integers_inside(child, specs)
-            left.update(tag_of(node) for node in child.graph.nodes)
-    for tag in named - left:
+    for tag in named & (before - set(map(tag_of, nodes))):
         del specs[tag]
 
 

@@ -64,6 +64,18 @@ def test_a_quantize_that_others_read_stays_out(how: dict[str, object]) -> None:
     assert found["dequantize_per_tensor_default"] == found[_FIRST] == "a"
 
 
+def test_partitions_beside_control_flow_are_kept() -> None:
+    def either(x: torch.Tensor) -> torch.Tensor:
+        chosen = torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,))
+        return Residual()(chosen)
+
+    partitioner = ByNode(
+        lambda node: "a" if node.name == _FIRST else None, a=DelegationSpec("OpenvinoBackend", [])
+    )
+    program = edge(either, torch.randn(2, 3)).exported_program()
+    assert set(answer_of(partitioner, program).partition_tags) == {"a"}
+
+
 def test_other_backends_hand_on_integers() -> None:
     found = _tags("VulkanBackend")
     assert found["quantize_per_tensor_default"] == "a"
