@@ -132,10 +132,11 @@ def as_number(value: object) -> float | None:
 
     Integers stay integers: beyond 2**53 a float would change them.
     """
-    if isinstance(value, Integral):
-        return int(value)
-    if not isinstance(value, Real):
-        return None
+    if not isinstance(value, float):  # most are: to ask the abstract classes takes twice as long
+        if isinstance(value, Integral):
+            return int(value)
+        if not isinstance(value, Real):
+            return None
     number = float(value)
     return number if math.isfinite(number) else None
 

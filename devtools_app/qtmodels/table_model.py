@@ -80,6 +80,10 @@ class TableModel(QAbstractTableModel):
         self._set_order(rows.rows(self._sort))
         self.endResetModel()
 
+    def sample(self, column: int) -> frozenset[str]:
+        """Return the texts of a column in some rows, to fit its width."""
+        return self._rows.sample(column)
+
     def set_looks(self, looks: Looks) -> None:
         """Use other fonts and brushes."""
         self.looks = looks

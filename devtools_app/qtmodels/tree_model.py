@@ -82,6 +82,10 @@ class TreeModel(QAbstractItemModel):
         """Return how many nodes are leaves that count, shown or not."""
         return int(np.count_nonzero(self._counted))
 
+    def sample(self, column: int) -> frozenset[str]:
+        """Return the texts of a column in some rows, to fit its width."""
+        return self._order.sample(column)
+
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
         """Return the sort columns of siblings, most significant first."""

@@ -24,13 +24,12 @@ from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth, has_no_value
 from devtools_app.widgets.elision import without_library
 from devtools_app.widgets.item_panel import ItemPanel
-from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.row_order import SAMPLE_ROWS, RowOrder, SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 
 # shapes: cut off, [1, 3, 32, 32] would look like a vector
 _SHAPE = re.compile(r"(?:(?:, )?(?:\w+ )?\[[\w, ]*\])+")
 _LETTERS = 9  # of a name in a short list that is worth a line
-_SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _MOST_BLANK = 4000  # the same of all rows of a column that may be empty
 _WIDEST = 420
 _NARROWEST = 48
@@ -121,7 +120,7 @@ class TableView(ItemPanel):
             self._model.set_table(table)
             if not same:
                 self._shape_columns()
-            elif self.rows.length <= _SAMPLE_ROWS and not self._plain:
+            elif self.rows.length <= SAMPLE_ROWS and not self._plain:
                 self._fit_columns()  # rows that come while a job runs may need more room
             if current is not None:
                 self.show_current(current)
@@ -235,11 +234,7 @@ class TableView(ItemPanel):
         self._fit.set_columns([self._width_of(*one) for one in enumerate(self.rows.columns)])
 
     def _plain_width(self, index: int, column: Column) -> int:
-        return self._longest(column, self._texts(index)) + _PLAIN_PAD
-
-    def _texts(self, index: int) -> set[str]:
-        step = max(1, self.rows.length // _SAMPLE_ROWS)
-        return {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
+        return self._longest(column, self._model.sample(index)) + _PLAIN_PAD
 
     def _longest(self, column: Column, texts: Iterable[str]) -> int:
         """Return the width of the longest text, never rounded down: it would be cut."""
@@ -269,7 +264,7 @@ class TableView(ItemPanel):
 
     def _width_of(self, index: int, column: Column) -> ColumnWidth:
         heading = self._fit.heading_width(column.heading)
-        texts = self._texts(index)
+        texts = self._model.sample(index)
         longest = self._longest(column, texts)
         longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
         letter = self._metrics(column).averageCharWidth()

@@ -19,7 +19,6 @@ from inspector.tables.row_order import SortKey
 from inspector.tables.table import ColumnKind, Table
 from inspector.tables.tree import Tree, TreeOrder, empty_tree
 
-_SAMPLE_ROWS = 200  # widths are measured on a sample: a tree may have a million rows
 _MOST_BLANK = 4000  # rows of a column that may be empty; of more, reading all takes too long
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
@@ -163,8 +162,7 @@ class TreeView(ItemPanel):
         mono = column.mono or column.kind in NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
         heading = self._fit.heading_width(column.heading)
-        step = max(1, self.rows.length // _SAMPLE_ROWS)
-        texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
+        texts = self._model.sample(index)
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
         longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
         scale = self._theme.scale

@@ -16,6 +16,7 @@ from inspector.tables.table import Categories, Column, Table
 Order = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 _DIGIT_RUN = re.compile(r"\d+")
+SAMPLE_ROWS = 200  # widths are fitted to so many: a table may have a million rows
 _NATURAL_LIMIT = 50_000  # beyond that many different texts plain order is worth its speed
 
 
@@ -94,11 +95,13 @@ class RowOrder:
         self.table = table
         self._factors: dict[int, Factors] = {}
         self._ranks: dict[int, NDArray[Any]] = {}
+        self._samples: dict[int, frozenset[str]] = {}
 
     def prepare(self) -> RowOrder:
-        """Precompute data for the first sort and filter, in worker threads."""
+        """Precompute data for the first sort, filter and widths, in worker threads."""
         for index, column in enumerate(self.table.columns):
             self._sort_values(index)
+            self.sample(index)
             if column.is_text:
                 self.factors(index)
         return self
@@ -128,6 +131,13 @@ class RowOrder:
         if index not in self._factors:
             self._factors[index] = factorise(self.table.columns[index])
         return self._factors[index]
+
+    def sample(self, index: int) -> frozenset[str]:
+        """Return the texts of a column in ``SAMPLE_ROWS`` rows or a few more, to fit its width."""
+        if index not in self._samples:
+            rows = range(0, self.table.length, max(1, self.table.length // SAMPLE_ROWS))
+            self._samples[index] = frozenset(map(self.table.columns[index].cell, rows))
+        return self._samples[index]
 
     def _mentions(self, found: Callable[[Sequence[str]], Mask]) -> Mask:
         hit = np.zeros(self.table.length, np.bool_)

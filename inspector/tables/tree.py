@@ -98,9 +98,13 @@ class TreeOrder:
         self._rows = RowOrder(tree.rows)
 
     def prepare(self) -> TreeOrder:
-        """Precompute data for the first sort and filter, in worker threads."""
+        """Precompute data for the first sort, filter and widths, in worker threads."""
         self._rows.prepare()
         return self
+
+    def sample(self, column: int) -> frozenset[str]:
+        """Return the texts of a column in some rows, to fit its width."""
+        return self._rows.sample(column)
 
     def arrange(self, sort: Sequence[SortKey] = (), requested: Filter | None = None) -> Arrangement:
         """Return the arrangement for a sort order and a filter.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.tables.filter import FilterError, TooSlowError, parse_filter
-from inspector.tables.row_order import RowOrder, SortKey, text_ranks
+from inspector.tables.row_order import SAMPLE_ROWS, RowOrder, SortKey, text_ranks
 from inspector.tables.table import Categories, Table, number_column, text_column
 from inspector.units import Quantity
 from tests.app.tables import large, operators
@@ -138,3 +139,19 @@ def test_hundred_thousand_rows_give_same_answer_as_a_loop():
     ]
     wanted = [i for i in wanted if len(names[i]) == len("aten_conv_70_x")]
     assert rows.tolist() == sorted(wanted, key=lambda row: -times[row])
+
+
+def test_widths_are_sampled_once_from_rows_all_over_the_table() -> None:
+    asked: list[object] = []
+
+    def text(value: object) -> str:
+        asked.append(value)
+        return f"v{value}"
+
+    column = replace(text_column("name", [str(row) for row in range(5000)]), text=text)
+    order = RowOrder(Table((column,), 5000)).prepare()
+    asked.clear()
+    found = order.sample(0)
+    assert not asked  # the thread that prepared the order has done it
+    assert {"v0", "v4975"} <= found
+    assert len(found) == SAMPLE_ROWS
