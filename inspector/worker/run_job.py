@@ -23,6 +23,7 @@ from inspector.numerics.state_names import state_names
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.recipes.data_source import GENERATED
 from inspector.trace.run_times import run_times, statistics_json
+from inspector.units import NS_PER_MS
 from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.data_set import inputs_named
 from inspector.worker.debug_filter import chosen_instructions
@@ -294,11 +295,13 @@ def _passes(
         runner.phases = waiting.pop() if waiting else None
         return runner.once()
 
+    def timed(into: EventTracer) -> float:
+        runner.once(into)
+        return into.last_ns / NS_PER_MS  # as the trace says, so that no two views disagree
+
     kinds = Kinds(runner.once, bare)
     if tracer is not None:
-        kinds = Kinds(
-            runner.once, bare, lambda: runner.once(tracer), lambda: runner.once(EventTracer())
-        )
+        kinds = Kinds(runner.once, bare, lambda: timed(tracer), lambda: timed(EventTracer()))
     counts = job.runs, job.warmup
     return run_passes(kinds, counts, measured.first_ms, task.notify, task.stop.is_asked)
 

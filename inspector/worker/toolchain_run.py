@@ -36,7 +36,7 @@ from inspector.worker.interrupting import StopSignal
 from inspector.worker.passes import Passes
 from inspector.worker.run_job import options_of, stopped_words, times_of
 from inspector.worker.tasks import Task
-from inspector.worker.toolchain_trace import cut_buffer, measured_only
+from inspector.worker.toolchain_trace import cut_buffer, executed_ms, measured_only
 from runtime.program.loading import read
 from runtime.tracing.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
@@ -261,7 +261,7 @@ def _report(
     version, here = answer.versions.get(EXECUTORCH, "unknown"), _place(answer.versions)
     outputs: list[Any] = torch.load(folder / OUTPUTS, weights_only=True)
     trace = _trace(job, found, folder, here)
-    plan, passes = given.plan, _passes(found)
+    plan, passes = given.plan, _passes(found, trace.pop("executed_ms", ()))
     return {
         "etscope": __version__,
         "toolchain": {"name": EXECUTORCH, "version": version},
@@ -312,11 +312,11 @@ def _place(versions: Mapping[str, str]) -> str:
     return f"ExecuTorch {versions.get(EXECUTORCH, 'unknown')} on this machine"
 
 
-def _passes(found: Mapping[str, Any]) -> Passes:
+def _passes(found: Mapping[str, Any], executed_ms: tuple[float, ...]) -> Passes:
     return Passes(
         tuple(found["warmup_ms"]),
         found["steady"],
-        timed=tuple(found["traced_run_ms"]),
+        timed=executed_ms or tuple(found["traced_run_ms"]),  # as the trace says, where it does
         bare=tuple(found["run_ms"]),
         rehearsed=found["traced_warmup"],
         stopped=found["stopped"],
@@ -333,7 +333,9 @@ def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> di
             state["warnings"].append(f"{here} was built without tracing: no {TRACE} is written")
         return state
     if (folder / TRACE).is_file():
-        state["events"] = _cut_warm_up(found, folder / TRACE, state["warnings"])
+        dump = _cut_warm_up(found, folder / TRACE, state["warnings"])
+        state["events"] = sum(len(run.events) for run in dump.run_data)
+        state["executed_ms"] = executed_ms(dump, len(found["traced_run_ms"]))
     if (folder / VALUES).is_file():
         dump = etdump.decode((folder / VALUES).read_bytes(), file=VALUES)
         buffer = folder / BUFFER
@@ -346,8 +348,8 @@ def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> di
     return state
 
 
-def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> int:
-    """Remove the first runs from a trace; return the number of remaining events."""
+def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> etdump.ETDump:
+    """Remove the first runs from a trace; return the remaining ones."""
     dump = etdump.decode(path.read_bytes(), file=path.name)
     kept = measured_only(dump, found["traced_warmup"], len(found["traced_run_ms"]))
     if kept is None:
@@ -355,7 +357,7 @@ def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> i
         kept = dump
     if kept is not dump:
         _save(path, etdump.encode(kept))
-    return sum(len(run.events) for run in kept.run_data)
+    return kept
 
 
 def report_written(report: dict[str, Any], folder: Path) -> dict[str, Any]:

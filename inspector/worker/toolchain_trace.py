@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from inspector.trace import event_kinds
+from inspector.units import NS_PER_MS
 from runtime.tracing.sinks import ALIGNMENT
 from schema import etdump
 from schema.dtypes.scalar_type import tensor_nbytes
-from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
+from schema.etdump import AnyEvent, DebugEvent, ETDump, ProfileEvent, RunData
 from schema.etdump.values import DebugTensor
 
 EXECUTE = "Execute"  # name of a run in the stock runtime
@@ -32,6 +34,22 @@ def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:
         return None if warmup else dump
     before = {id(run) for run in found[:warmup]}
     return etdump.dump(run for run in dump.run_data if id(run) not in before)
+
+
+def executed_ms(dump: ETDump, runs: int) -> tuple[float, ...]:
+    """Return the time of each of the last runs by its trace, in ms; empty if they are not there.
+
+    Args:
+        dump: whose ticks are ns
+        runs: number of runs
+    """
+    spent = [
+        (event.end_time - event.start_time) / NS_PER_MS
+        for run in dump.run_data
+        for event in run.events
+        if isinstance(event, ProfileEvent) and event.name in event_kinds.EXECUTE
+    ]
+    return tuple(spent[-runs:]) if runs and len(spent) >= runs else ()
 
 
 def cut_buffer(dump: ETDump, buffer: Path) -> ETDump:

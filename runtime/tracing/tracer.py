@@ -234,6 +234,12 @@ class EventTracer:
         if debug_buffer_path is not None:
             self.sink.save(Path(debug_buffer_path))
 
+    @property
+    def last_ns(self) -> int:
+        """Return the duration of the scope that was logged last; without values that of the run."""
+        *_, start, end = self.rows[-1]
+        return end - start
+
     def scope(self, name: str) -> AbstractContextManager[None]:
         """Return a context that is logged as a scope outside of instructions."""
         return _LoggedScope(self, name)

@@ -19,6 +19,7 @@ from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import Trial
 from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.memory.measured import measured_memory
+from inspector.profile.methods import time_of
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
@@ -164,6 +165,11 @@ def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
         assert (session.timed_dumps, session.value_dumps) == ((timed,), (values,))
         assert not session.times_with_values
         assert session.debug_buffer is not None
+        report = one.reports[folder.name]
+        time = time_of(session, report["method"])
+        assert time is not None
+        assert report["traced_latency_ms"]["mean"] == pytest.approx(time.method_ms)
+        assert report["tracing_cost"] == pytest.approx((time.tracing_ms or 0.0) / time.latency_ms)
 
 
 def test_threads_are_swept_on_the_stock_runtime(both: dict[str, Both], tmp_path: Path) -> None:
