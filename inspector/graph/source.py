@@ -10,9 +10,12 @@ from inspector.files.session import Session, SessionOptions
 from inspector.units import format_bytes
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
-_TORCH = re.compile(r"(^|/)torch/(nn|_\w+|export|utils)/")
+# the last is code that torch made of a body of control flow: no file holds it
+_TORCH = re.compile(r"(^|/)torch/(nn|_\w+|export|utils)/|^<eval_with_key>")
 # that a model calls, or that calls a package's model for the user
-_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|compiler/llm|torch/(nn|_\w+|export))/")
+_LIBRARY = re.compile(
+    r"(^|/)(site-packages|dist-packages|compiler/llm|torch/(nn|_\w+|export))/|^<eval_with_key>"
+)
 _MAX_SOURCE_BYTES = 4 << 20
 
 

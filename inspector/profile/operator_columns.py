@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap, Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -173,13 +174,10 @@ class _Maker:
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)
         self.ran = joined.method
-        nodes = [_node(joined, link) for link in self.found.links]
-        calls = set(self.found.codes[~inside_delegates(block)].tolist())
-        self.modules = tuple(
-            _call_module(joined, link) if number in calls else _module(node)
-            for number, (link, node) in enumerate(zip(self.found.links, nodes, strict=True))
-        )
-        self.sources = tuple(map(_source, nodes))
+        finder = _NodeFinder(joined)
+        nodes = [finder.nodes(link) for link in self.found.links]
+        self.modules = tuple(common_module(node.module_path for node in of) for of in nodes)
+        self.sources = tuple(_source(of[-1]) if of else "" for of in nodes)
 
     def _ns(self, events: Ints) -> Floats:
         """Return times as float64[events, runs], a row's runs side by side."""
@@ -390,29 +388,23 @@ def _first(mask: Mask, which: Ints, groups: int) -> Ints:
     return found
 
 
-def _node(links: BlockLinks, link: Link) -> GraphNode | None:
-    """Return the recorded node of a link, the last one where it has several."""
-    names = (link.node,) if link.node else link.nodes[-1:]
-    for handle in link.handles:
-        for node in links.nodes.get(handle, ()):
-            if node.name in names:
-                return node
-    return None
+class _NodeFinder:
+    """Finds the recorded nodes of a link; bodies of control flow may use a name again."""
+
+    def __init__(self, links: BlockLinks) -> None:
+        self._links = links
+        nodes = [node for of_handle in links.nodes.values() for node in of_handle]
+        often = Counter(node.name for node in nodes)
+        self._named = {node.name: node for node in nodes if often[node.name] == 1}
+
+    def nodes(self, link: Link) -> list[GraphNode]:
+        """Return the nodes: of a fused kernel or a delegate call several."""
+        own = (node for handle in link.handles for node in self._links.nodes.get(handle, ()))
+        named = ChainMap({node.name: node for node in own}, self._named)
+        names = (link.node,) if link.node else link.nodes
+        return [named[name] for name in names if name in named]
 
 
-def _module(node: GraphNode | None) -> str:
-    return "" if node is None else node.module_path
-
-
-def _call_module(links: BlockLinks, link: Link) -> str:
-    """Return the module of a call: of a delegate the one that holds all of its nodes."""
-    if link.delegate is None or len(link.nodes) < 2:
-        return _module(_node(links, link))
-    nodes = set(link.nodes)
-    found = (one for handle in link.handles for one in links.nodes.get(handle, ()))
-    return common_module(one.module_path for one in found if one.name in nodes)
-
-
-def _source(node: GraphNode | None) -> str:
-    frame = None if node is None else user_frame(node.stack_trace)
+def _source(node: GraphNode) -> str:
+    frame = user_frame(node.stack_trace)
     return "" if frame is None else frame.label

@@ -58,6 +58,16 @@ def test_a_packages_model_has_the_line_of_its_module() -> None:
     assert [line_of(count) for count in (1, 2, 3)] == [7, 93, 93]
 
 
+def test_line_of_a_body_of_control_flow_is_that_of_the_model() -> None:
+    made = '  File "<eval_with_key>.90", line 6, in forward\n    child = l_args_3_0_.sin()\n'
+    frame = user_frame('  File "model.py", line 40, in forward\n    cond(p, f, g)\n' + made)
+    assert frame is not None
+    assert frame.label == "model.py:40"
+    alone = user_frame(made)
+    assert alone is not None
+    assert alone.label == "<eval_with_key>.90:6"
+
+
 def test_library_line_is_better_than_none() -> None:
     frame = user_frame('  File "site-packages/torch/nn/functional.py", line 3, in relu\n    x\n')
     assert frame is not None

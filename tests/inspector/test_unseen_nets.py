@@ -17,6 +17,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from inspector.compare.sessions import compare_sessions
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
+from inspector.join.record_maps import edge_graph
+from inspector.tables.registry import build
+from inspector.tables.table import Table
+from schema.graph import common_module
 from tests.inspector import unseen_nets
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
@@ -100,6 +104,8 @@ def test_every_verb_has_the_figures_of_the_run(made: Any, name: str, kind: str) 
     profile = one.data("profile")["methods"]["forward"]
     parts = ("delegates_ms", "operators_ms", "control_ms", "unattributed_ms")
     assert profile["bare_ms"] == one.headline_ms
+    traced = one.report["traced_latency_ms"]["mean"]
+    assert traced == pytest.approx(profile["method_ms"], rel=EXACT)
     assert math.fsum(profile[part] for part in parts) == pytest.approx(
         profile["method_ms"], rel=EXACT
     )
@@ -122,6 +128,24 @@ def test_every_verb_has_the_figures_of_the_run(made: Any, name: str, kind: str) 
     assert roof["total"]["time_ns"] / 1e6 == pytest.approx(one.headline_ms, rel=1e-9)
     known = [row["flops"] for row in roof["operators"]]
     assert roof["total"]["flops"] == (None if None in known else sum(known))
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_module_of_an_operator_holds_all_of_its_nodes(made: Any, name: str, kind: str) -> None:
+    session = load_session(list(made(name, kind).files))
+    assert session.record is not None
+    graph = edge_graph(session.record, "forward")
+    assert graph is not None
+    modules = {node.name: node.module_path for node in graph.nodes}
+    table = build("operators", session, "forward")
+    assert isinstance(table, Table)
+    columns = {column.id: column.values for column in table.columns}
+    checked = 0
+    for names, module in zip(columns["node"], columns["module"], strict=True):
+        known = [modules[name] for name in str(names).split(", ") if name in modules]
+        assert (module or "") == common_module(known)
+        checked += len(known) > 1
+    assert checked or kind == OURS
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
