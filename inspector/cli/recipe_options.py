@@ -35,6 +35,7 @@ from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")
 AUTO = "auto"
+_NUMBERED = re.compile(r":(\w+)=\d+$")
 _DEFAULT = DEFAULT.partitioners[0].alias  # of the backend that the built-in quantizer is for
 PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
 """The parts of a recipe whose fields are options, in the order of the help."""
@@ -93,7 +94,7 @@ def _shown(words: Sequence[str]) -> str:
 
 def _grouped(words: Sequence[str]) -> Iterable[str]:
     """Return words to choose from; those that differ in a number are one with ``N``."""
-    whole = {word: re.sub(r":(\w+)=\d+$", r"[:\1=N]", word) for word in words}
+    whole = {word: _NUMBERED.sub(r"[:\1=N]", word) for word in words}
     bases = {shown.partition("[")[0] for word, shown in whole.items() if shown != word}
     kept = [shown for word, shown in whole.items() if word not in bases]
     return dict.fromkeys(kept)
@@ -162,7 +163,10 @@ def _with_vendor(values: dict[str, Any]) -> dict[str, Any]:
     if quantizer_vendor(text) is None:
         own = [f"{_DEFAULT}:{one}" for one in QUANTIZING_MODES]
         there = ", ".join(_grouped((*OVERRIDES, *own, *quantizer_names())))
-        raise CommandError(f"--quantize {text}: expected one of {there}", USAGE)
+        alike = [word for word in OVERRIDES if word.startswith(f"{_NUMBERED.sub('', text)}:")]
+        numbers = f"; N one of {', '.join(word.partition('=')[2] for word in alike)}"
+        more = numbers if alike else ""
+        raise CommandError(f"--quantize {text}: expected one of {there}{more}", USAGE)
     if values["quantizer"]:
         raise CommandError("--quantizer replaces --quantize and modules", USAGE)
     return {**values, "mode": "", "quantizer": text}

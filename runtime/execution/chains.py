@@ -8,11 +8,17 @@ from runtime.errors import OF_SIZES, ErrorCode, ExecutionError, invalid_argument
 from runtime.execution.binding import BoundInstruction
 from runtime.execution.partitions import RunPosition
 from runtime.kernels import built_in
+from runtime.memory.slots import TensorShapeDynamism
 from runtime.platform import LogLevel, log
 from runtime.program.values import ValueTable
 from schema.program import model as m
 
 DEFAULT_BUDGET = 10_000_000  # instructions, as the stock runtime's
+
+_OF_PLAN = (
+    "No input of this method can have other sizes: the result does not fit the program's own plan. "
+    "Compile it again, without the delegate if it is the result of one."
+)
 
 
 class Chains:
@@ -27,6 +33,7 @@ class Chains:
         table: the values
         position: of the running instruction, read by code that logs from inside it
         budget: largest number of instructions in one run
+        changes_sizes: whether an input may have other sizes in another run
     """
 
     def __init__(
@@ -44,6 +51,11 @@ class Chains:
         self.table = table
         self.position = position
         self.budget = DEFAULT_BUDGET
+        self.changes_sizes = any(
+            isinstance(one := plan.values[index].val, m.Tensor)
+            and one.shape_dynamism != TensorShapeDynamism.STATIC
+            for index in plan.inputs
+        )
 
     def spend(self, budget: int, count: int, chain: int) -> int:
         """Return the remaining budget after a number of instructions.
@@ -72,6 +84,8 @@ class Chains:
             error = _translated(error, at)
         elif error.remedy in ("", OF_SIZES):
             error.remedy = _remedy_of_result(at) or error.remedy
+            if error.remedy == OF_SIZES and not self.changes_sizes:
+                error.remedy = _OF_PLAN
         error = error.located(
             method=self.plan.name,
             instruction=index,

@@ -12,9 +12,7 @@ from runtime.errors import OF_RUN, ErrorCode, ExecutionError
 from runtime.execution.chains import Chains
 from runtime.execution.run_plan import checking_plan, final_plan, planned_beside_results
 from runtime.execution.ways import run_one, run_traced
-from runtime.memory.slots import TensorShapeDynamism
 from runtime.tracing.tracer import EventTracer
-from schema.program import model as m
 
 _torch: Any = torch
 # `no_grad` takes 1.3 us, a tenth of the run of a small network on a backend
@@ -33,7 +31,6 @@ class MethodRunner:
         self.in_progress = False
         self.plan = checking_plan(chains)
         self._chains = chains
-        self._changes_sizes = _changes_sizes(chains.plan)
         self._is_checked = False  # whether a run was completed, and so checked every shape
         self._next = (0, 0)  # chain and instruction that `step` runs
 
@@ -59,7 +56,7 @@ class MethodRunner:
                 self.plan.restore()
                 run_traced(self._chains, self.plan.traced, tracer, outputs)
             self._is_checked = True
-            if tracer is None and self._changes_sizes and not self.plan.is_final:
+            if tracer is None and self._chains.changes_sizes and not self.plan.is_final:
                 self.plan = planned_beside_results(self._chains)
         finally:
             _enable_gradients(had_gradients)
@@ -154,10 +151,3 @@ class MethodRunner:
         return ExecutionError(ErrorCode.InvalidState, reason, remedy=OF_RUN).located(
             method=self._chains.plan.name
         )
-
-
-def _changes_sizes(plan: m.ExecutionPlan) -> bool:
-    """Return whether an input of a method may have other sizes in another run."""
-    inputs = (plan.values[index].val for index in plan.inputs)
-    static = TensorShapeDynamism.STATIC
-    return any(isinstance(one, m.Tensor) and one.shape_dynamism != static for one in inputs)

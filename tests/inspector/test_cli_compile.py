@@ -81,6 +81,7 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
             "'aten.mm': expected NAME=MODE, found no '='; available: static",
         ),
         (["--quantize", "xnnpack:often"], "--quantize xnnpack:often: expected one of static"),
+        (["--quantize", "8da4w:group=16"], "; N one of 32, 64, 128, 256"),
         (["--timeout", "soon"], "expected seconds"),
         (["--memory-planner", "best"], "unknown memory planner 'best'; available: naive"),
         (["--partitioner", "nobody"], "unknown partitioner 'nobody'"),

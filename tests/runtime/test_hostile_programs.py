@@ -161,6 +161,7 @@ def test_error_of_a_kernel_names_method_instruction_operator_and_remedy() -> Non
     assert (error.method, error.instruction, error.operator) == ("forward", 0, "aten::add.out")
     assert "Attempted to resize a static tensor" in str(error)
     assert error.remedy in str(error)
+    assert "No input of this method can have other sizes" in error.remedy
 
 
 def test_missing_operators_are_all_named() -> None:
