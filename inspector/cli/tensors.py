@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 
 from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.numerics.tensors import logged_tensors, stored_tensors
+from inspector.numerics.tensors import logged_tensors
+from inspector.size.constant_names import named_tensors
 from inspector.tables.tensors import (
     logged_json,
     logged_table,
@@ -28,9 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Return stored and logged tensors."""
     session = open_files(options)
-    stored = [
-        one for method in methods(session, options) for one in stored_tensors(session, method)
-    ]
+    stored = [one for method in methods(session, options) for one in named_tensors(session, method)]
     logged = logged_tensors(session, options.run)
     values = not options.no_values
     stored_rows = [stored_json(one, values) for one in stored]

@@ -10,7 +10,7 @@ from inspector.cli.time_range import add_range, time_span
 from inspector.export.chrome_trace import chrome_trace, trace_lines
 from inspector.files.session import Session
 from inspector.profile.time_range import RangeError, TimeRange, run_ranges
-from inspector.profile.timeline_runs import RunRange
+from inspector.profile.timeline_runs import RunRange, timeline_runs
 from inspector.tables.chrome_trace import trace_events
 from schema.errors import Issue, Severity
 
@@ -42,10 +42,10 @@ def _ranges(session: Session, options: Namespace, span: TimeRange) -> tuple[RunR
     """
     try:
         known = methods(session, options)
-        if len(known) > 1 and not options.method:
-            raise CommandError(
-                f"a range is of one method: --method names one of {', '.join(known)}", USAGE
-            )
-        return run_ranges(session, next(iter(known), ""), span)
+        ran = [name for name in known if any(one.executes for one in timeline_runs(session, name))]
+        if len(ran) > 1:
+            names = ", ".join(ran)
+            raise CommandError(f"a range is of one method: --method names one of {names}", USAGE)
+        return run_ranges(session, next(iter(ran or known), ""), span)
     except RangeError as error:
         raise CommandError(str(error), USAGE) from error

@@ -13,7 +13,8 @@ from inspector.compare.change import MOST_SAMPLES, Change, Sample
 from inspector.compare.sequences import align
 from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
-from inspector.numerics.tensors import StoredTensor, stored_tensors
+from inspector.numerics.tensors import StoredTensor
+from inspector.size.constant_names import named_tensors
 from schema.bundled import BundledFile, BundledSuite, BundledTensor
 from schema.dtypes.scalar_type import scalar_type, to_float64
 
@@ -33,7 +34,7 @@ def tensor_changes(
         method: name
         samples: elements that differ to list of each tensor, at most
     """
-    before, after = stored_tensors(old, method), stored_tensors(new, method)
+    before, after = named_tensors(old, method), named_tensors(new, method)
     pairs, gone, come = _paired(before, after)
     return [
         *(Change("tensors", _title(method, one), "stored", None) for one in gone),

@@ -12,7 +12,8 @@ import numpy as np
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
-from inspector.numerics.tensors import Array, LoggedTensor, logged_tensors, shaped, stored_tensors
+from inspector.numerics.tensors import Array, LoggedTensor, logged_tensors, shaped
+from inspector.size.constant_names import named_tensors
 from schema.dtypes.scalar_type import scalar_type, tensor_nbytes
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer
@@ -104,7 +105,7 @@ def _view(data: memoryview) -> memoryview:
 
 
 def _constants(session: Session, method: str, issues: list[Issue]) -> Iterator[ExtractedItem]:
-    for one in stored_tensors(session, method):
+    for one in named_tensors(session, method):
         if one.data is None:
             issues.append(Issue(Severity.WARNING, f"{method} {one.name}", one.missing))
         else:

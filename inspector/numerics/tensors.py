@@ -214,11 +214,15 @@ def buffer_of_block(session: Session, block: Block) -> DebugBuffer | None:
 
 def logged_tensors(session: Session, run: int = 0) -> tuple[LoggedTensor, ...]:
     """Return the tensors logged in one run of each block, program outputs last."""
-    found: list[LoggedTensor] = []
-    for block in logged_blocks(session):
-        if 0 <= run < len(block.runs):
-            found += _block_tensors(block, run, buffer_of_block(session, block))
-    return tuple(found)
+    blocks = logged_blocks(session)
+    return tuple(one for block in blocks for one in block_tensors(session, block, run))
+
+
+def block_tensors(session: Session, block: Block, run: int = 0) -> tuple[LoggedTensor, ...]:
+    """Return the tensors logged in one run of a block of logged_blocks, program outputs last."""
+    if not 0 <= run < len(block.runs):
+        return ()
+    return tuple(_block_tensors(block, run, buffer_of_block(session, block)))
 
 
 def _block_tensors(block: Block, run: int, buffer: DebugBuffer | None) -> list[LoggedTensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.join.saved_tensors import differs, saved_tensors
@@ -36,6 +37,13 @@ def constant_names(session: Session, method: str) -> dict[int, str]:
         elif len(modules) == 1:
             found[one.value] = f"{modules[0]} {one.name}"
     return found
+
+
+def named_tensors(session: Session, method: str) -> tuple[StoredTensor, ...]:
+    """Return the stored tensors of a method by the names of constant_names."""
+    names = constant_names(session, method)
+    stored = stored_tensors(session, method)
+    return tuple(replace(one, name=names[one.value]) for one in stored)
 
 
 def _readers(index: JoinIndex, value: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from inspector.graph.delegate_inside import inside_of
 from inspector.graph.model_graph import ModelNode
 from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
-from inspector.numerics.tensors import stored_tensors
+from inspector.size.constant_names import named_tensors
 from schema.dtypes.scalar_type import numel, scalar_type, to_float64, widened
 from schema.graph import QuantizationParameters, TensorMeta
 from schema.objects.identity_cache import identity_cache
@@ -112,7 +112,7 @@ def _of_instruction(session: Session, method: str, step: int | None) -> tuple[We
             tensor.code,
             tensor.missing,
         )
-        for tensor in stored_tensors(session, method)
+        for tensor in named_tensors(session, method)
         if tensor.value in reads
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspector.files.session import Session
-from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
+from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors
+from inspector.size.constant_names import named_tensors
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
@@ -103,7 +104,7 @@ def _label(row: Mapping[str, Any]) -> str:
 
 def tensors(session: Session, method: str, _units: Units) -> Table:
     """Return the constants and planned values of a method."""
-    return stored_table([stored_json(one, True) for one in stored_tensors(session, method)])
+    return stored_table([stored_json(one, True) for one in named_tensors(session, method)])
 
 
 def logged(session: Session, _units: Units) -> Table:

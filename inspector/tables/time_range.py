@@ -163,10 +163,11 @@ def _delegates(one: RangeRows) -> list[str]:
 
 
 def range_summary(sums: RangeSums, time_unit: str = "auto") -> str:
-    """Return the sums of a range as a line."""
+    """Return the sums of a range as a line, all in one unit."""
+    unit = choose_unit(sums.quantity, max(sums.end, sums.method), time_unit).symbol
 
     def time(value: float) -> str:
-        return format_quantity(value, sums.quantity, time_unit)
+        return format_quantity(value, sums.quantity, unit)
 
     parts = [f"{time(sums.end - sums.start)}, from {time(sums.start)} to {time(sums.end)}"]
     if sums.all_runs > 1:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from inspector.files.session import Session
 from inspector.join.links import Grade, inner_label, link_block
-from inspector.numerics.tensors import LoggedTensor, logged_tensors
+from inspector.numerics.tensors import LoggedTensor, block_tensors, logged_blocks
 from inspector.numerics.traced import instruction_outputs, tensor_of, values_logged
 from inspector.numerics.value_sources import value_sources
 from inspector.size.constant_names import constant_names
+from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
 from schema.program import ProgramFile, instructions
 from schema.program import model as m
@@ -23,7 +24,7 @@ class LoggedPlace:
     Attributes:
         tensor: as logged
         name: of its value or node in the record, else of its event
-        method: that ran, empty if there are several
+        method: that ran, empty if it is unknown
         value: index in the plan, None if unknown
         slot: which output of its instruction, None for what went into a delegate
         nodes: recorded nodes and payload nodes that the value is of, empty where that is unknown
@@ -39,18 +40,22 @@ class LoggedPlace:
 
 def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
     """Return the tensors that the first run of each block logged, in order."""
-    logged = logged_tensors(session, 0)
-    program = session.program
-    if program is None or len(session.methods) != 1:
-        return tuple(LoggedPlace(one, _event_name(one), "", None, None) for one in logged)
-    method = session.methods[0]
+    return tuple(one for block in logged_blocks(session) for one in _places(session, block))
+
+
+def _places(session: Session, block: Block) -> Iterator[LoggedPlace]:
+    logged, program = block_tensors(session, block), session.program
+    single = len(session.methods) == 1
+    method = session.methods[0] if single else link_block(session, block).method
+    if program is None or method is None:
+        yield from (LoggedPlace(one, _event_name(one), "", None, None) for one in logged)
+        return
     sources = value_sources(session, method)
     names = {
         **constant_names(session, method),
         **{value: one.name for value, one in sources.items()},
     }
     slots = {(o.instruction, o.value): o.slot for o in instruction_outputs(program, method)}
-    found: list[LoggedPlace] = []
     for group in _groups(logged):
         values = _values(program, method, group) or [None] * len(group)
         for one, value in zip(group, values, strict=True):
@@ -60,8 +65,7 @@ def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
             nodes = _nodes(session, one)
             if slot is not None and value in names:
                 nodes |= {names[value]}
-            found.append(LoggedPlace(one, name, method, value, slot, nodes))
-    return tuple(found)
+            yield LoggedPlace(one, name, method, value, slot, nodes)
 
 
 def _groups(logged: tuple[LoggedTensor, ...]) -> Iterator[list[LoggedTensor]]:

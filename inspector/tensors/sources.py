@@ -14,8 +14,8 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import FORWARD, Session
 from inspector.join.saved_tensors import saved_tensors
 from inspector.numerics.kept import kept_arrays
-from inspector.numerics.tensors import StoredTensor, stored_tensors
-from inspector.size.constant_names import constant_names
+from inspector.numerics.tensors import StoredTensor
+from inspector.size.constant_names import named_tensors
 from inspector.size.users import constant_users, is_hash, name_inside
 from inspector.tensors.elements import (
     Elements,
@@ -137,10 +137,9 @@ def _program_tensors(session: Session) -> Iterator[TensorSource]:
     for method in session.methods if session.program is not None else ():
         assert session.program is not None
         quantized = plan_quantization(session.program, method)
-        names = constant_names(session, method)
-        for one in stored_tensors(session, method):
+        for one in named_tensors(session, method):
             given = quantized.get(one.value)
-            yield replace(_stored(one), name=names[one.value], quantization=given)
+            yield replace(_stored(one), quantization=given)
         plan = session.program.plan(method)
         for number in range(len(plan.delegates)):
             payload = delegate_payload(session.program, plan, number, session.external)

@@ -21,7 +21,7 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QDesktopServices, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from typing_extensions import override
 
 PAUSE_MS = 12  # between two events
@@ -62,6 +62,7 @@ class RandomEvents:
         self._left = steps
         self._folder = folder
         self._window: QWidget | None = None
+        self._front: QWidget | None = None
         self.errors = Errors()
         logging.getLogger().addHandler(self.errors)
         self._kinds: Sequence[tuple[int, Callable[[QWidget], str]]] = (
@@ -79,11 +80,12 @@ class RandomEvents:
             QTimer.singleShot(100, lambda: self.start(groups))
             return
         window = self._window = windows[0]
-        paths = window.context.paths
-        for name in [one for one in dir(paths) if not one.startswith("_")]:
-            several = name.endswith("files")
-            answer = () if several else str(self._folder / "saved") if "save" in name else ""
-            setattr(paths, name, lambda *_given, answer=answer, **_named: answer)
+        saved = str(self._folder / "saved")
+        for name, answer in (
+            ("getOpenFileNames", ([], "")), ("getExistingDirectory", ""),
+            ("getSaveFileName", (saved, "")),
+        ):  # fmt: skip
+            setattr(QFileDialog, name, lambda *_given, answer=answer, **_named: answer)
         for group in groups:
             window.controller.open(group)
         QTimer.singleShot(1500, self._next)
@@ -123,6 +125,7 @@ class RandomEvents:
         if front is None:
             seen = (one for one in QApplication.topLevelWidgets() if one.isVisible())
             front = self._random.choice([one for one in seen if not isinstance(one, QMenu)])
+        self._front = front  # Qt's own dialogs: their children's wrappers end with this one
         inside = front.findChildren(QWidget)
         usable = [one for one in inside if one.isVisible() and one.isEnabled() and one.width() > 3]
         return self._random.choice(usable or [front])

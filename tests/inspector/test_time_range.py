@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,14 @@ def test_only_what_lies_in_the_range_counts_and_cut_events_are_counted() -> None
     assert (sums.method, sums.delegates, sums.operators, sums.unattributed) == (50, 50, 0, 0)
     assert (sums.calls, sums.cut) == (1, 1)
     assert "1 cut by the borders: only what lies inside counts" in range_summary(sums)
+
+
+def test_the_sums_of_a_range_have_one_unit() -> None:
+    sums = _sums(traced([delegated_run(3)]), TimeRange(30, 80))
+    long = replace(sums, end=12_050.0, method=12_020.0, delegates=11_800.0, unattributed=220.0)
+    assert range_summary(long).startswith(
+        "12.02 µs, from 0.03 µs to 12.05 µs · delegates 11.8 µs (98.2 %) · unattributed 0.22 µs"
+    )
 
 
 def test_a_call_counts_what_is_inside_once_and_the_rest_as_overhead() -> None:
