@@ -217,8 +217,14 @@ class GraphView(ZoomCanvas):
 
     @override
     def set_camera(self, camera: Camera) -> None:
-        self._camera = camera
-        self._placing = self._whole = False
+        self._take(camera, whole=False)
+
+    def follow(self, other: GraphView) -> None:
+        """Show the same part as another canvas; the whole graph if it does so."""
+        self._take(other.camera, whole=other._whole)
+
+    def _take(self, camera: Camera, *, whole: bool) -> None:
+        self._camera, self._whole, self._placing = camera, whole, False
         self._moved()
 
     def _moved(self) -> None:
@@ -265,8 +271,7 @@ class GraphView(ZoomCanvas):
     def fit(self) -> None:
         placed = self._placed
         if placed is not None:
-            self.set_camera(self._fitted((0.0, 0.0, placed.width, placed.height), 1.25))
-            self._whole = True
+            self._take(self._fitted((0.0, 0.0, placed.width, placed.height), 1.25), whole=True)
 
     def hold(self) -> None:
         """Keep the drawing where it is when the room changes, also if all of it was seen."""

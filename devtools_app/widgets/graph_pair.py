@@ -177,7 +177,7 @@ class GraphPairView(QWidget):
         if self._following:
             return
         self._following = True
-        self.canvases[1 - side].set_camera(self.canvases[side].camera)
+        self.canvases[1 - side].follow(self.canvases[side])
         self._following = False
         self._show_map()
 

@@ -158,6 +158,25 @@ def test_second_session_is_drawn_beside_and_moves_along(qtbot: QtBot) -> None:
     assert not left.isVisible()
 
 
+def test_both_show_the_whole_in_a_room_that_grows_until_the_user_moves_them(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    pane.resize(1200, 300)
+    choose(bench, pane, "A  ")
+    left, right = pane.drawing.both.canvases
+    qtbot.waitUntil(lambda: left.camera == right.camera)
+    before = left.camera
+    pane.resize(1200, 800)
+    bench.settle()
+    grown = left.camera
+    assert grown == right.camera
+    assert grown.sx > before.sx * 1.5
+    right.pan(40, 25)
+    moved = right.camera
+    pane.resize(1300, 900)
+    bench.settle()
+    assert left.camera == right.camera == moved
+
+
 def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     choose(bench, pane, "A  ")
