@@ -91,8 +91,11 @@ class Recompiling(QObject):
         return self._problem
 
     def answer(self) -> None:
-        """Continue: the step requested by ``step_requested`` has finished."""
-        if self._sequence is not None:
+        """Continue: the step requested by ``step_requested`` has finished.
+
+        That of a former recompile is ignored: its program may open while the next is compiled.
+        """
+        if self._sequence is not None and not self.busy:
             self._sequence.answer(None)
 
     def give_up(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QObject, Signal
@@ -27,6 +28,7 @@ from inspector.jobs.table import JOBS, JobKind
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.source import Source
 from inspector.tables.table import Table, text_column
+from tests.app.fake_jobs import FakeRun
 
 pytestmark = pytest.mark.gui
 
@@ -59,6 +61,23 @@ def test_round_that_a_newer_one_replaces_leaves_no_folder(
     assert place.exists() == (others or phase not in BUSY)
     assert not recompiling.busy
     assert tmp_path.exists()
+
+
+def test_program_of_a_former_round_that_opens_during_a_compile_ends_no_step(qapp) -> None:
+    class Server:
+        runner = SimpleNamespace(start=lambda: None, take=lambda: None)
+
+        def start_compile(self, job: CompileJob, _folder: Path, *, stages: bool) -> FakeRun:
+            assert stages
+            return FakeRun(job)
+
+    recompiling = Recompiling(Server)  # pyright: ignore[reportArgumentType]
+    job = CompileJob(Source("net.py", "build"))
+    recompiling.start(RecompileJob(0, job, "made", RunForm(), Runnable("A", "")))
+    recompiling.answer()
+    assert recompiling.current is not None
+    assert recompiling.current.phase is Phase.COMPILE
+    recompiling.shut_down()
 
 
 # ---- what the status bar says

@@ -22,6 +22,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QDesktopServices, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
+from shiboken6 import isValid
 from typing_extensions import override
 
 PAUSE_MS = 12  # between two events
@@ -156,7 +157,8 @@ class RandomEvents:
     def _double_click(self, target: QWidget) -> str:
         at = self._place(target)
         QTest.mouseClick(target, _LEFT, _NONE, at)
-        QTest.mouseDClick(target, _LEFT, _NONE, at)  # Qt's sends the second press alone
+        if isValid(target):  # the first click may have ended it
+            QTest.mouseDClick(target, _LEFT, _NONE, at)  # Qt's sends the second press alone
         return ""
 
     def _menu(self, target: QWidget) -> str:
@@ -175,8 +177,9 @@ class RandomEvents:
     def _drag(self, target: QWidget) -> str:
         start, end = self._place(target), self._place(target)
         QTest.mousePress(target, _LEFT, _NONE, start)
-        QTest.mouseMove(target, end)
-        QTest.mouseRelease(target, _LEFT, _NONE, end)
+        if isValid(target):
+            QTest.mouseMove(target, end)
+            QTest.mouseRelease(target, _LEFT, _NONE, end)
         return ""
 
     def _key(self, target: QWidget) -> str:
