@@ -13,7 +13,7 @@ from pathlib import Path
 
 from inspector.files.mapped import map_file, rest
 from inspector.files.node_data import KIND as NODE_DATA
-from inspector.files.node_data import could_be_node_data, decode_node_data
+from inspector.files.node_data import LARGEST, could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.run_calls import GENERATION
 from inspector.files.run_report import REPORT
@@ -34,6 +34,7 @@ _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _PROGRAM = "pte"
 PROGRAMS = ("pte", "bpte", "etrecord")  # what a session is of
 _TRACES = (".etdp", ".etdump")
+_VALUES = (".json", ".csv", ".tsv")  # names of files that may hold values of nodes
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
 _MOST_FOLDERS, _NAMED = 100, 3  # looked into where a folder has no files itself, and named
@@ -376,12 +377,16 @@ def _node_data(path: str, data: memoryview) -> LoadedFile:
 
     Raises: FormatError for other content
     """
-    if not could_be_node_data(data):
+    named = path.lower().endswith(_VALUES) and len(data) <= LARGEST
+    if not named and not could_be_node_data(data):
         raise formats.unrecognised(data, path)
     try:
         return LoadedFile(path, NODE_DATA, len(data), data, decode_node_data(data, path))
     except FormatError as error:
-        raise formats.unrecognised(data, path) from error
+        other = formats.unrecognised(data, path)
+        if named and len(data):
+            other.found += f"; read as values of nodes: {error.found}"
+        raise other from error
 
 
 def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:

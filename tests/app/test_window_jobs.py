@@ -71,7 +71,7 @@ def test_program_of_a_former_round_that_opens_during_a_compile_ends_no_step(qapp
             assert stages
             return FakeRun(job)
 
-    recompiling = Recompiling(Server)  # pyright: ignore[reportArgumentType]
+    recompiling = Recompiling(Server)
     job = CompileJob(Source("net.py", "build"))
     recompiling.start(RecompileJob(0, job, "made", RunForm(), Runnable("A", "")))
     recompiling.answer()

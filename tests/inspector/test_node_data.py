@@ -98,6 +98,26 @@ def test_other_content_is_refused(content: bytes, tmp_path: Path) -> None:
         load_session([path])
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.json", '{"x": 3', "text that is not JSON"),
+        ("a.json", '{"x": {"y": 1}}', "an object of something else than numbers"),
+        ("a.csv", "node\nx\n", "a table with one column"),
+        ("a.csv", "node,watts\nx,hot\n", "no number that belongs to a node"),
+        ("a.TSV", "node\té\nx\t1\n".encode("latin-1"), "bytes that are not UTF-8"),
+    ],
+)
+def test_a_file_that_is_named_as_values_says_what_is_wrong_with_it(
+    name: str, content: str | bytes, why: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    found = load_session([MODEL / "model.pte", path])
+    (issue,) = [one for one in found.issues if one.where == str(path)]
+    assert f"read as values of nodes: {why}" in issue.message
+
+
 def test_names_are_of_nodes_outputs_and_positions() -> None:
     nodes = graph().nodes
     inner = next(node for node in nodes if node.node.outputs and node.id > 3)
