@@ -41,8 +41,8 @@ class RunningMoments:
         self.zero += int((values == 0).sum())
         if not len(values):
             return
-        self.low = min(self.low, float(values.min()))
-        self.high = max(self.high, float(values.max()))
+        self.low = min(self.low, values.min().item())  # of integers exact
+        self.high = max(self.high, values.max().item())
         with np.errstate(over="ignore", invalid="ignore"):  # float64 near its end
             mean = float(values.mean(dtype=np.float64))
             squares = float(values.var(dtype=np.float64)) * len(values)

@@ -204,8 +204,11 @@ def statistics_group(title: str, found: TensorSummary) -> FactGroup:
     listed = [Fact("elements", f"{count:,}")]
     for name, label in (("min", "min"), ("max", "max"), ("mean", "mean"), ("std", "std")):
         value = facts[name]
-        text = "missing" if value is None else f"{value:.6g}"
-        listed.append(Fact(label, text, "" if value is None else repr(value)))
+        if value is None:
+            listed.append(Fact(label, "missing"))
+            continue
+        text = f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+        listed.append(Fact(label, text, repr(value)))
     for name, label in (("zero", "zeros"), ("nan", "NaN"), ("inf", "infinite")):
         number = int(facts[name] or 0)
         share = f"  {format_share(number / count)}" if number and count else ""

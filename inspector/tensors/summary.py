@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from inspector.tensors.sources import NIBBLES, TensorSource
 from schema.dtypes.scalar_type import widened
 
 BINS = 64
+_MOST = float(np.finfo(np.float64).max)
 _MOST_PLACES = 20  # positions of NaN, infinity and the extremes that are listed
 # dtypes of few values, where values at the ends of the range were most likely clipped
 _ENDS = {
@@ -145,9 +147,15 @@ def summary(elements: Elements, check: Check = _unchecked) -> TensorSummary:
 
 
 def bin_edges(low: float, high: float) -> NDArray[np.float64]:
-    """Return the ends of the bins from the smallest to the largest value."""
+    """Return the ends of the bins from the smallest to the largest value.
+
+    Values that lie too close for that many numbers between them have wider bins.
+    """
     if high <= low:
         low, high = low - 0.5, high + 0.5
+    apart = 2 * BINS * math.ulp(max(abs(low), abs(high)))
+    if high - low < apart:
+        low, high = max(low - apart, -_MOST), min(high + apart, _MOST)
     with np.errstate(over="ignore", invalid="ignore"):
         found = np.linspace(low, high, BINS + 1)
     if np.isfinite(found).all():
@@ -168,7 +176,7 @@ def _placed(
 ) -> list[ElementPlace]:
     places = elements.places(there + start)
     return [
-        ElementPlace(tuple(int(one) for one in place), float(piece[at]))
+        ElementPlace(tuple(int(one) for one in place), piece[at].item())
         for place, at in zip(places, there, strict=True)
     ]
 

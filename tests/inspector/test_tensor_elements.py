@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from inspector.files.load import load_session
 from inspector.numerics.metrics import Tolerance, measure
@@ -321,6 +323,26 @@ def test_command_line_shows_the_figures_of_a_named_tensor() -> None:
         facts["std"],
     )
     assert values["name"] == one.name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[2**53 + 1, 2**53 + 3], [2**53 + 2, 2**53 + 1]]),
+        np.array([1_764_000_000_000_000_001, 1_764_000_000_000_000_002]),  # times in ns
+        np.array([2**63 - 1, -(2**63)]),
+        np.array([2**64 - 1], np.uint64),
+        np.array([1.0, np.nextafter(1.0, 2.0)]),
+        np.array(np.finfo(np.float64).max),
+    ],
+)
+def test_integers_are_exact_and_values_that_touch_have_bins(values: NDArray[Any]) -> None:
+    found = summary_of(array_source(values, "key", "name", "logged", "forward"))
+    assert found.facts is not None
+    assert (found.facts["min"], found.facts["max"]) == (values.min().item(), values.max().item())
+    assert values[found.lowest[0].place] == values.min()
+    assert int(found.counts.sum()) == values.size
+    assert (np.diff(found.edges) > 0).all()
 
 
 @pytest.mark.slow
