@@ -199,8 +199,14 @@ class DifferenceElements(Elements):
 
 
 def _apart(one: Array, other: Array) -> Floats:
-    with np.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is NaN
-        return one.astype(np.float64) - other.astype(np.float64)
+    """Return one less other; equal infinities differ by nothing, integers are exact."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = one.astype(np.float64) - other.astype(np.float64)
+        if one.dtype.kind in "iu" and other.dtype.kind in "iu":
+            exact = one.astype(np.int64) - other.astype(np.int64)  # modulo 2**64
+            return np.where(np.abs(found) < 2.0**62, exact, found)
+    found[one == other] = 0.0
+    return found
 
 
 def row_major(sizes: tuple[int, ...]) -> tuple[int, ...]:

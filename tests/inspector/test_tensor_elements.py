@@ -345,6 +345,22 @@ def test_integers_are_exact_and_values_that_touch_have_bins(values: NDArray[Any]
     assert (np.diff(found.edges) > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ([2**53 + 1, 2**62], [2**53, -(2**62)], [1, 2.0**63]),
+        ([np.inf, -np.inf, 3.0], [np.inf, np.inf, 1.0], [0, -np.inf, 2]),
+        ([True, False], [False, False], [1, 0]),
+    ],
+)
+def test_differences_of_large_integers_and_of_infinities(
+    one: list[float], other: list[float], apart: list[float]
+) -> None:
+    pair = (array_source(np.array(each), "key", "x", "logged", "forward") for each in (one, other))
+    found = difference(*pair)
+    assert found.piece(0, len(one)).tolist() == apart
+
+
 @pytest.mark.slow
 def test_a_tensor_of_half_a_gigabyte_is_read_in_pieces(tmp_path: Path) -> None:
     path = tmp_path / "weights.bin"
