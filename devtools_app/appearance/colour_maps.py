@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,36 @@ from numpy.typing import NDArray
 Colormap = NDArray[np.uint8]
 _Floats = NDArray[np.float64]
 _KNOTS = 41  # colours computed of a map; between them straight lines cannot be distinguished
+
+
+@dataclass(frozen=True, slots=True)
+class ColourScale:
+    """The range of values that a map spans.
+
+    Attributes:
+        low: value of its first colour
+        high: of its last
+        signed: whether it lies around 0, as for a diverging map
+    """
+
+    low: float
+    high: float
+    signed: bool
+
+    def places(self, values: _Floats) -> _Floats:
+        """Return the place of each value on the map, from 0 to 1; NaN where it is not finite."""
+        finite = np.where(np.isfinite(values), values, np.nan)
+        span = (self.high / 2 - self.low / 2) or 1.0  # halves: float64 near its end
+        return (finite / 2 - self.low / 2) / span
+
+
+def colour_scale(values: _Floats) -> ColourScale:
+    """Return the scale of the finite values: from low to high, of both signs around 0."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    if low < 0 < high:
+        return ColourScale(-max(-low, high), max(-low, high), signed=True)
+    return ColourScale(low, high, signed=False)
 
 
 @lru_cache(maxsize=2)

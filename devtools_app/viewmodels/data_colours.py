@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from devtools_app.appearance.colour_maps import colour_scale
 from devtools_app.state.state import State
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.scene import GraphScene
@@ -51,18 +50,12 @@ def data_overlay(
     if not found.keys:
         nothing = LegendEntry("no value is of a node here", Swatch.NOTE)
         return GraphOverlay(data.title, legend=(heading, nothing, *_rest(found), *legend))
-    known = found.values[np.isfinite(found.values)]
-    low, high = float(known.min()), float(known.max())
-    signed = low < 0 < high
-    if signed:
-        low, high = -max(-low, high), max(-low, high)
-    span = (high - low) or 1.0
-    places = (found.values - low) / span
-    ramp = LegendEntry(
-        "", Swatch.RAMP, low=plain_text(low), high=plain_text(high), diverging=signed
-    )
+    scale = colour_scale(found.values)
+    low, high = plain_text(scale.low), plain_text(scale.high)
+    ramp = LegendEntry("", Swatch.RAMP, low=low, high=high, diverging=scale.signed)
     lines = (heading, ramp, *_rest(found), *legend)
-    return GraphOverlay(data.title, places, diverging=signed, legend=lines)
+    places = scale.places(found.values)
+    return GraphOverlay(data.title, places, diverging=scale.signed, legend=lines)
 
 
 def _values(graph: GraphScene, data: NodeData) -> NodeValues:

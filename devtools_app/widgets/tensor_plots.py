@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent
 from typing_extensions import override
 
+from devtools_app.appearance.colour_maps import colour_scale
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tensors.images import TensorImage
@@ -210,15 +211,10 @@ class TensorHeat(Plot):
     def _coloured(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
         image = self._image
         assert image is not None
-        known = image.values[np.isfinite(image.values)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-        signed = low < 0 < high
-        colours = self.theme.palette.diverging if signed else self.theme.palette.sequential
-        if signed:
-            low, high = -max(-low, high), max(-low, high)
-        span = (high - low) or 1.0
-        shares = np.where(np.isfinite(values), (values - low) / span, 0.0)
-        return colours[np.clip(np.rint(shares * 255), 0, 255).astype(np.int64)].copy()
+        scale, palette = colour_scale(image.values), self.theme.palette
+        colours = palette.diverging if scale.signed else palette.sequential
+        places = np.nan_to_num(scale.places(values))
+        return colours[np.clip(np.rint(places * 255), 0, 255).astype(np.int64)].copy()
 
     @override
     def pick(self, at: QPointF) -> int:

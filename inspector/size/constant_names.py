@@ -66,7 +66,7 @@ def _recorded_name(
         if other.sizes == one.sizes
         and other.scalar_type == one.code
         and name not in taken
-        and differs(other, one.data) is False
+        and (not one.nbytes or differs(other, one.data) is False)
     ]
     own = [name for name in alike if name.rpartition(".")[0] in modules]
     return (own or alike)[0] if own or len(alike) == 1 else ""

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
+from devtools_app.appearance.colour_maps import colour_scale
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select, ShowTensor
 from devtools_app.viewmodels.node_facts import node_facts
@@ -165,6 +166,18 @@ def test_image_names_the_element_under_the_pointer(theme, qtbot) -> None:
     assert len({tuple(one) for one in pixels.reshape(-1, 3).tolist()}) > 5
     plot.show_image(None, str, "Missing: no file")
     assert plot.message.text() == "Missing: no file"
+
+
+@pytest.mark.parametrize(
+    "values", [[1e308, -1e308, 0.0], [1.7e308, 1e308, -np.inf], [5e-324, 0.0, np.nan]]
+)
+def test_the_ends_of_float64_have_colours(values: list[float]) -> None:
+    scale = colour_scale(np.array(values))
+    places = scale.places(np.array(values))
+    assert np.isfinite(places[:2]).all()
+    assert ((places[:2] >= 0) & (places[:2] <= 1)).all()
+    assert places[0] >= places[1]
+    assert np.isnan(places[2]) != np.isfinite(values[2])
 
 
 def test_a_tensor_without_finite_values_says_so_and_has_no_scale(theme, qtbot) -> None:
