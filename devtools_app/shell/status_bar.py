@@ -46,6 +46,7 @@ _PARTS = (
     "time in control",
     "unattributed",
     "tracing",
+    "logging of values",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.status import StatusFacts
-from inspector.profile.methods import TRACING, VALUES_LOGGED, MethodTime, plain_tag
+from inspector.profile.methods import LOGGING, TRACING, VALUES_LOGGED, MethodTime, plain_tag
 from inspector.tables.glossary import definition
 from inspector.tables.selection import Units
 from inspector.trace.run_times import RunTimes
@@ -94,7 +94,7 @@ def _slices(time: MethodTime, unit: str, shared: float) -> tuple[Slice, ...]:
         Slice(
             word,
             part * _NS,
-            part / shared if shared and word != TRACING else None,
+            part / shared if shared and word not in (LOGGING, TRACING) else None,
             f"{'−' if part < 0 else ''}{format_time(abs(part) * _NS, unit)}",
             exact_text(round(part * _NS, 3), Quantity.TIME),
             _VIEWS.get(word, "timeline"),

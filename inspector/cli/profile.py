@@ -14,7 +14,8 @@ from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
 from inspector.profile.methods import (
-    WITH_TRACING,
+    LOGGING,
+    TRACING,
     MethodTime,
     Profile,
     analyse_profile,
@@ -186,8 +187,9 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         there = [(word, ms) for word, ms in time.parts if ms] or time.parts[-1:]
         parts = " + ".join(f"{word} {format_ms(ms, unit)}" for word, ms in there)
         total = format_ms(time.method_ms, unit)
+        what = LOGGING if time.logged else TRACING
         lines.append(
-            f"{time.title}: {WITH_TRACING}, {total} mean of {steady_words(time.traced)} = {parts}"
+            f"{time.title}: with {what}, {total} mean of {steady_words(time.traced)} = {parts}"
         )
         noise = "" if profile.values_logged else time.headline.noise_words()  # logging is the cause
         if noise:

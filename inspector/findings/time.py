@@ -341,8 +341,9 @@ def _tracing(main: _Main) -> list[Finding]:
         return [_contradicted(main, bare)]
     if not bare or added is None or added <= _TRACING_COSTS * bare:
         return []
+    what = "Logging values" if main.time.logged else "The trace"
     text = (
-        f"The trace adds {format_ms(added)} to a run of {format_ms(bare)}"
+        f"{what} adds {format_ms(added)} to a run of {format_ms(bare)}"
         f" ({format_share(added / bare)})"
     )
     detail = "times of operators and delegates include it, the time of the method does not"

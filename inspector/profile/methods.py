@@ -30,6 +30,7 @@ from schema.origins import ValueOrigin, origin_of_mark, weakest
 from schema.program import instructions
 
 UNATTRIBUTED, TRACING = "unattributed", "tracing"  # parts of a time
+LOGGING = "logging of values"  # in place of tracing, where the traced runs did both
 VALUES_LOGGED = "values logged"
 WITH_TRACING = "with tracing"
 TIMES_WITH_VALUES = (
@@ -60,6 +61,7 @@ class MethodTime:
         origins: time inside delegate calls in ms, by the weakest origin that their events state
         bare: the runs without a trace; None where none are known
         traces: how many trace files the runs are in
+        logged: whether values were logged in the recorded runs
     """
 
     method: str
@@ -75,6 +77,7 @@ class MethodTime:
     origins: Mapping[ValueOrigin, float] = field(default_factory=dict[ValueOrigin, float])
     bare: RunTimes | None = None
     traces: int = 1
+    logged: bool = False
 
     @property
     def emulated(self) -> bool:
@@ -144,8 +147,8 @@ class MethodTime:
 
     @property
     def latency_parts(self) -> tuple[tuple[str, float], ...]:
-        """Return the parts that add up to latency_ms by name, in ms: less what tracing adds."""
-        return (*self.parts, (TRACING, -(self.tracing_ms or 0.0)))
+        """Return the parts that add up to latency_ms by name, in ms: less what recording adds."""
+        return (*self.parts, (LOGGING if self.logged else TRACING, -(self.tracing_ms or 0.0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,7 +280,8 @@ def _methods(
         report = reports[next(iter(dumps))] if len(dumps) == 1 else None
         bare = _bare_runs(report, method or lone)
         label = "" if method else next(labels)
-        found.append(replace(_mean(method, parts), label=label, bare=bare, traces=len(dumps)))
+        known = replace(_mean(method, parts), label=label, bare=bare, traces=len(dumps))
+        found.append(replace(known, logged=session.times_with_values))
     return tuple(found)
 
 

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 UNATTRIBUTED = "unattributed"
-TRACING = "cost of tracing"
+TRACING, LOGGING = "cost of tracing", "cost of logging values"
 KINDS = ("operator", "inner", "rest", UNATTRIBUTED, TRACING)
 OPERATOR, INNER, REST, LEFT, TRACED = range(len(KINDS))
 _REST = "delegate overhead"
@@ -222,7 +222,7 @@ class _Maker:
             return built
         rest = self.method_ns - _sum(self._ns(attribution(self.block).indices()))
         whole = float(self._mean(self.method_ns)) if self.shared else 0.0
-        last = _appended(built, LEFT, rest, float(self._mean(rest)))
+        last = _appended(built, LEFT, rest, float(self._mean(rest)), UNATTRIBUTED)
         return _with_shares(last, whole)
 
     def _mean(self, samples: Floats) -> Floats:
@@ -303,21 +303,27 @@ class _Maker:
         return codes, tuple(labels)
 
 
-def with_tracing(rows: BlockRows, added_ns: float) -> BlockRows:
-    """Return the rows with one more, which takes off what the trace adds to a run."""
+def with_tracing(rows: BlockRows, added_ns: float, *, logged: bool) -> BlockRows:
+    """Return the rows with one more, which takes off what the trace adds to a run.
+
+    Args:
+        rows: of the runs with the trace
+        added_ns: by the trace
+        logged: whether values were logged as well
+    """
     missing = np.full(rows.samples.shape[1], np.nan)
-    found = _appended(rows, TRACED, missing, -added_ns)
+    found = _appended(rows, TRACED, missing, -added_ns, LOGGING if logged else TRACING)
     return replace(found, share=np.append(rows.share, np.nan))
 
 
-def _appended(rows: BlockRows, kind: int, samples: Floats, mean_ns: float) -> BlockRows:
+def _appended(rows: BlockRows, kind: int, samples: Floats, mean_ns: float, label: str) -> BlockRows:
     """Return the rows with one more that stands for no event."""
     return replace(
         rows,
         links=(*rows.links, NO_LINK),
         modules=(*rows.modules, ""),
         sources=(*rows.sources, ""),
-        labels=(*rows.labels, KINDS[kind]),
+        labels=(*rows.labels, label),
         kind=np.append(rows.kind, kind),
         event=np.append(rows.event, -1),
         events=np.append(rows.events, -1),

@@ -199,7 +199,8 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
         return OperatorRows(tuple(parts.values()))
     found = _of_method(list(parts.values()), time.method_ms * NS_PER_MS)
     if time.tracing_ms is not None:
-        found = [with_tracing(part, time.tracing_ms * NS_PER_MS) for part in found]
+        added = time.tracing_ms * NS_PER_MS
+        found = [with_tracing(part, added, logged=time.logged) for part in found]
     return OperatorRows(found)
 
 

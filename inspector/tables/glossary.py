@@ -27,6 +27,8 @@ TIMES = {
     "time in control": "time of jumps, moves and frees",
     "unattributed": "time of the method that no event of the trace accounts for",
     "tracing": "what the trace adds to a run: with it minus without it",
+    "logging of values": "what a trace and the values it logs add to a run",
+    "cost of logging values": "what they add to a run, with a minus since it is taken off",
     "cost of tracing": "what the trace adds to a run, with a minus since it is taken off",
     "delegate overhead": "what a call of a delegate takes beyond the operators inside",
     "without a trace": "time of runs that recorded nothing: the program's own",

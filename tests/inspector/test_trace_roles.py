@@ -294,6 +294,26 @@ def test_sum_of_the_status_line_closes_with_the_cost_of_tracing(ran: Path) -> No
     assert values[0] == pytest.approx(sum(values[1:]), abs=3)
 
 
+def test_sums_name_the_logging_of_values_where_the_trace_without_them_is_damaged(
+    ran: Path, traces: Path
+) -> None:
+    for name in ("values.etdp", "values.debug"):
+        shutil.copy(traces / name, ran)
+    trace = ran / "run.etdp"
+    listed = [
+        {"path": one, "bytes": (ran / one).stat().st_size} for one in (trace.name, "values.etdp")
+    ]
+    trace.write_bytes(trace.read_bytes()[:200])
+    _report(ran, [0.01] * 20, files=listed)
+    session = load_session([str(ran)])
+    facts = status_facts(session, "forward")
+    assert time_parts(facts, AUTOMATIC)[-1].label == "logging of values"
+    assert time_sum(facts, AUTOMATIC).slices[-1].word == "logging of values"
+    assert "cost of logging values" in run("table", "operators", ran).out
+    assert "with logging of values" in run("profile", ran).out
+    assert not any(one.text.startswith("The trace adds") for one in findings(session))
+
+
 def test_sum_of_the_status_line_has_one_unit(ran: Path) -> None:
     facts = status_facts(load_session([str(ran)]), "forward")
     assert facts.time is not None
