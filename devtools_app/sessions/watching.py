@@ -12,6 +12,7 @@ from devtools_app.sessions.watched_tree import Listing, listing
 from devtools_app.state.state import State
 
 _SETTLE_MS = 400  # a file that is still being written changes many times
+_GONE_MS = 4000  # a build deletes a program before it writes the next one
 _MOST_SETTLING = 25  # times to wait for a folder that never comes to rest
 
 Stamp = tuple[int, int, int]  # inode, time of change in ns, size in bytes
@@ -40,7 +41,7 @@ class Watcher(QObject):
     """Watches while enabled; mapped files are always watched.
 
     Signals:
-        changed(ids): tuple of the ids of sessions whose files changed and can be read again
+        changed(ids): tuple of the ids of sessions whose files changed, or are gone
         rewritten(ids): the same while disabled, for mapped files, whose displayed content
             may have changed
         appeared(folders): tuple of awaited folders that have files now
@@ -70,6 +71,9 @@ class Watcher(QObject):
         self._timer.setSingleShot(True)
         self._timer.setInterval(_SETTLE_MS)
         self._timer.timeout.connect(self._reload_ready)
+        self._missing: set[str] = set()  # files that are gone
+        self._patience = QTimer(self, singleShot=True, interval=_GONE_MS)
+        self._patience.timeout.connect(self._report_missing)
         self._watcher.fileChanged.connect(self._touched)
         self._watcher.directoryChanged.connect(self._folder_touched)
 
@@ -160,6 +164,15 @@ class Watcher(QObject):
         stamps = {path: _stamp(path) for path in self._files}
         return {path for path, one in stamps.items() if one not in (None, self._reported.get(path))}
 
+    def _report_missing(self) -> None:
+        """Report the sessions with files that have not come back, once for each file."""
+        gone = {path for path in self._missing & set(self._files) if not os.path.exists(path)}
+        self._missing.clear()
+        self._reported.update(dict.fromkeys(gone))  # also read again where it is moved back
+        ids = sorted({one for path in gone for one in self._files[path]})
+        if ids and self._on:
+            self.changed.emit(tuple(ids))
+
     def _changed_trees(self) -> tuple[set[str], bool]:
         """Return the sessions whose folder has other files, and whether any is still written to."""
         ids: set[str] = set()
@@ -198,6 +211,9 @@ class Watcher(QObject):
         appeared = self._take_awaited()
         self._touched_trees.clear()
         ready = {path for path in self._dirty if os.path.exists(path)}
+        if self._on and self._dirty - ready:
+            self._missing |= self._dirty - ready
+            self._patience.start()
         self._dirty.clear()
         self._reported.update({path: _stamp(path) for path in ready})
         self._rewatch()

@@ -47,10 +47,12 @@ from inspector.experiments.sweeps.sensitivity import (
     sensitivity_grid,
 )
 from inspector.experiments.sweeps.task import SweepSettings
+from inspector.experiments.sweeps.values import check_values
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import RECORD, CompileJob, Quantization
 from inspector.recipes.data_source import absolute
+from inspector.recipes.paths import placed
 from inspector.tables.sensitivity import sensitivity_table
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
@@ -193,6 +195,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
             else _grid(options.grid)
         )
         plan = plan_of(options.recipe, job, grid, settings)
+        check_values(placed(job), grid)
     except GridError as error:
         words = "--sensitivity" if options.sensitivity else "--grid"
         raise CommandError(f"{words} {error}", USAGE) from error

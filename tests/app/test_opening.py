@@ -208,6 +208,17 @@ def test_watcher_waits_for_a_file_that_comes_back(qtbot, watched):
         path.write_bytes(b"back")
 
 
+def test_watcher_tells_of_a_file_that_stays_away_and_of_its_return(qtbot, watched):
+    watcher, path = watched
+    watcher._patience.setInterval(50)
+    told = []
+    watcher.changed.connect(told.append)
+    kept = path.rename(path.with_suffix(".kept"))
+    qtbot.waitUntil(lambda: told == [("A",)], timeout=5000)
+    kept.rename(path)
+    qtbot.waitUntil(lambda: told == [("A",)] * 2, timeout=5000)
+
+
 def test_watcher_off_says_nothing(qtbot, watched):
     watcher, path = watched
     watcher.set_on(False)

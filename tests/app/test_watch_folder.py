@@ -94,6 +94,14 @@ def test_program_that_stays_broken_is_told_and_the_former_one_stays(window, qtbo
     assert len(notices) == 1
 
 
+def test_file_that_is_deleted_is_told_and_the_session_stays(window, qtbot, folder) -> None:
+    window.controller._watcher._patience.setInterval(50)
+    (folder / "model.etrecord").unlink()
+    qtbot.waitUntil(lambda: bool(window.store.state.session.issues))
+    assert "model.etrecord" in window.store.state.session.issues[0].where
+    assert window.store.state.session.record is not None
+
+
 def test_what_the_user_looks_at_stays(make_window, qtbot, folder) -> None:
     shutil.copy(SAMPLE / "run.etdp", folder)
     window = make_window(views=VIEWS)

@@ -41,12 +41,14 @@ class Net(torch.nn.Module):
 def net():
     return Net().eval(), (torch.ones(2, 8),)
 """
+BROKEN = "class Nobody: ...\nraise RuntimeError('nobody')"  # a point with it fails
 
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recipe")
     (folder / "net.py").write_text(SOURCE)
+    (folder / "nobody.py").write_text(BROKEN)
     job = {"source": {"path": str(folder / "net.py"), "function": "net"}}
     path = folder / "recipe.json"
     path.write_text(json.dumps({"recipe": 1, "job": {**job, "partitioners": ["xnnpack"]}}))
@@ -69,7 +71,8 @@ def left_behind(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def made(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     folder = tmp_path_factory.mktemp("made") / "sweep"
-    grid = ("--grid", "partitioners=none,xnnpack,nobody", "--workers", "2")
+    values = f"none,xnnpack,{recipe.with_name('nobody.py')}:Nobody"
+    grid = ("--grid", f"partitioners={values}", "--workers", "2")
     return folder, sweep(recipe, *grid, "-o", folder, "--format", "json")
 
 

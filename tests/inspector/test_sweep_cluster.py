@@ -41,7 +41,9 @@ def recipe(tmp_path: Path) -> Path:
 
 def test_points_of_a_cluster_come_back_as_files(recipe: Path, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    words = [str(recipe), "--grid", "partitioners=none,nobody", "-o", str(folder)]
+    broken = tmp_path / "nobody.py"
+    broken.write_text("class Nobody: ...\nraise RuntimeError('nobody')")
+    words = [str(recipe), "--grid", f"partitioners=none,{broken}:Nobody", "-o", str(folder)]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *words],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

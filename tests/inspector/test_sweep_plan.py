@@ -21,6 +21,7 @@ from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import Recipe
 from inspector.recipes.source import Source
+from tests.inspector.cli_runs import run
 
 
 @pytest.fixture
@@ -82,3 +83,21 @@ def test_sweep_goes_on_from_its_results_alone(recipe: str) -> None:
 def test_grid_that_is_too_large_is_refused() -> None:
     with pytest.raises(GridError, match="at most"):
         grid_of_axes({"a": list(range(200)), "b": list(range(200))})
+
+
+@pytest.mark.parametrize(
+    ("axis", "words"),
+    [
+        ("partitioners=xnnpack,xnpack", "unknown partitioner 'xnpack'; did you mean xnnpack?"),
+        ("memory_planner=greedy,gredy", "unknown memory planner 'gredy'"),
+        ("rules.deny_dtypes=float32,floot", "unknown dtype 'floot'"),
+        ("rules.min_nodes=2,0", "expected a number of at least 1, found 0"),
+    ],
+)
+def test_the_command_refuses_a_value_that_no_point_could_have(
+    recipe: str, axis: str, words: str, tmp_path: Path
+) -> None:
+    answer = run("sweep", recipe, "--grid", axis, "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert f"--grid {axis.partition('=')[0]}: {words}" in answer.err
+    assert not (tmp_path / "out").exists()

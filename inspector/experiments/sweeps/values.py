@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,3 +25,14 @@ def value_problem(job: CompileJob, field: str, values: Iterable[Any]) -> str:
         if found := next(wrong, ""):
             return found
     return ""
+
+
+def check_values(job: CompileJob, grid: Grid) -> None:
+    """Refuse a grid with a value that no compile could use.
+
+    Raises: GridError for the first one
+    """
+    for field, column in zip(grid.fields, zip(*grid.rows, strict=True), strict=True):
+        values = {json.dumps(value): value for value in column}
+        if problem := value_problem(job, field, values.values()):
+            raise GridError(f"{field}: {problem}")
