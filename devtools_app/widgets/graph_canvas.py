@@ -251,11 +251,7 @@ class GraphCanvas(GraphView):
         return True
 
     def _select_below(self, item: int) -> None:
-        """Select what is below the pointer; a second click has to meet it.
-
-        The panel that comes with a selection makes the drawing narrower: a whole graph that is
-        fitted again would have moved from below the pointer.
-        """
+        """Select what is below the pointer; a second click has to meet it."""
         self.hold()
         self.select_item(item, show=False)
 

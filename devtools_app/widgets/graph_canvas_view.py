@@ -49,7 +49,6 @@ class GraphView(ZoomCanvas):
         self._marks = Marks()
         self._subject: object = None
         self._placing = False  # the camera waits for a size
-        self._last_width = 0
         self._last_top = 0  # in the window
         self._side = self._foot = 0  # room beside and below the drawing
         self._ghosts: NDArray[np.float64] | None = None
@@ -272,10 +271,6 @@ class GraphView(ZoomCanvas):
         placed = self._placed
         if placed is not None:
             self._take(self._fitted((0.0, 0.0, placed.width, placed.height), 1.25), whole=True)
-
-    def hold(self) -> None:
-        """Keep the drawing where it is when the room changes, also if all of it was seen."""
-        self._whole = False
 
     def _fitted(self, box: tuple[float, float, float, float], most: float) -> Camera:
         room = self.room()

@@ -111,6 +111,8 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
     @override
     def choose_for_menu(self, at: QPointF) -> bool:
         self.clicked = self.hit(at)
+        if self.clicked >= 0:
+            self.hold()
         super().choose_for_menu(at)
         return not self.is_empty()
 
@@ -152,6 +154,13 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
             self.set_camera(camera)
 
     # camera
+
+    @override
+    def selected_left(self) -> float | None:
+        data, value = self._data, self._marks.selected
+        if data is None or value < 0:
+            return None
+        return LEFT + (float(data.first[value]) - self._camera.x) * self._camera.sx
 
     def _least(self, data: MemoryData) -> tuple[float, float]:
         """Return the scales at which the whole plan is seen."""
@@ -265,7 +274,10 @@ class MemoryCanvas(OneSelected, ZoomCanvas):
     def click(self, at: QPointF) -> None:
         data = self._data
         if data is None or at.y() <= self.drawn_size.height() - BOTTOM or at.x() < LEFT:
-            self.select(self.hit(at))
+            value = self.hit(at)
+            if value >= 0:
+                self.hold()
+            self.select(value)
             return
         step = int(self._camera.x + (at.x() - LEFT) / self._camera.sx)
         step = min(max(step, 0), max(data.steps - 1, 0))

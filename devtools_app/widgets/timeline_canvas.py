@@ -134,6 +134,11 @@ class TimelineCanvas(TimelineView):
             return None
         return float(data.start[rows].min()), float(data.end[rows].max())
 
+    @override
+    def selected_left(self) -> float | None:
+        extent = self.selected_extent()
+        return None if extent is None else self.pixel_of(extent[0])
+
     def toggle_mark(self) -> None:
         """Mark the selected range or event, or take its mark away."""
         span = self.selected_extent()
@@ -338,6 +343,8 @@ class TimelineCanvas(TimelineView):
             self.select_span((min(extent[0], ends[0]), max(extent[1], ends[1])))
             return
         if at.y() >= RULER:
+            if event >= 0:
+                self.hold()
             self.select(event)
 
     @override
@@ -357,6 +364,7 @@ class TimelineCanvas(TimelineView):
     def choose_for_menu(self, at: QPointF) -> bool:
         item = self.hit(at)
         if item >= 0:
+            self.hold()
             self.select(item)
         return not self.is_empty()
 

@@ -30,6 +30,7 @@ class ZoomCanvas(Canvas):
         super().__init__(colours, name, parent)
         self._camera = Camera()
         self._whole = True  # the camera shows all and follows the widget's size
+        self._last_width = 0
         self._press: QPointF | None = None
         self._pressed_item = NOTHING  # of a double click: a panel that comes may move others there
         self._dragged = False
@@ -74,13 +75,31 @@ class ZoomCanvas(Canvas):
     def focus_selection(self) -> None:
         """Zoom to the selection; if it already fills the view, reset the zoom."""
 
+    def hold(self) -> None:
+        """Keep the drawing where it is when the room changes, also if all of it is seen.
+
+        Called before a click selects: the panel that comes with a selection makes the drawing
+        narrower, and a whole one that is fitted again would have moved from below the pointer.
+        """
+        self._whole = False
+
+    def selected_left(self) -> float | None:
+        """Return the pixel where the selection begins, None without one."""
+        return None
+
     @override
     def resized(self) -> None:
         """Keep the visible part after a resize, or all of it if all was visible."""
-        if self._whole:
+        width, self._last_width = self._last_width, self.drawn_size.width()
+        whole = self.whole()
+        if self._whole or (self._camera.sx <= whole.sx and self._camera.sy <= whole.sy):
             self.fit()
-        else:
+        elif not self.is_empty():
             self.set_camera(self._camera)
+            left = self.selected_left()
+            over = left + _STEP - self._last_width if left is not None and left < width else 0.0
+            if over > 0:  # just what a narrower room would cut off
+                self.pan(-over, 0.0)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

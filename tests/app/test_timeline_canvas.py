@@ -141,6 +141,31 @@ def test_click_selects_the_event_and_tells_its_row(canvas: TimelineCanvas, qtbot
     assert "Convolution" in canvas.accessibleDescription()
 
 
+@pytest.mark.parametrize("to_right", [False, True])
+def test_click_keeps_what_is_below_the_pointer_where_a_panel_takes_room(
+    canvas: TimelineCanvas, qtbot: QtBot, to_right: bool
+) -> None:
+    canvas.resize(800, 300)
+    canvas.fit()
+    lane = RULER + 60  # of the operators
+    at = QPoint(760 if to_right else round(canvas.pixel_of(0.5e6)), lane)
+    event = canvas.hit(QPointF(at))
+    assert event >= 0
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at)
+    scale = canvas.camera.sx
+    canvas.resize(500, 300)
+    assert canvas.camera.sx == scale
+    if to_right:  # it would lie below the panel
+        assert LABELS < canvas.selected_left() < 500
+    else:
+        assert canvas.hit(QPointF(at)) == event
+    canvas.resize(800, 300)
+    canvas.select(-1)
+    assert canvas.camera == canvas.whole()
+    canvas.resize(1000, 300)  # which follows the room again
+    assert canvas.camera == canvas.whole()
+
+
 def test_set_selected_several_events_tells_nobody(canvas: TimelineCanvas, qtbot: QtBot) -> None:
     with qtbot.assertNotEmitted(canvas.selected):
         canvas.set_selected([1, 4])
