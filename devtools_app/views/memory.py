@@ -70,7 +70,7 @@ _SCOPES = [
     ("NPU (estimate)", _ESTIMATE),
 ]
 # heights with text of the usual size from which one strip, or both, have room below the plan
-_CURVE, _TIMES = 250, 310
+_ONE, _BOTH = 250, 310
 _DRAWING = 54  # percent of the room: in a small window the names of values are whole beside it
 
 
@@ -192,6 +192,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
             self.curve.show_live(content.map.arena.live_bytes, content.map.arena.peak_instruction)
         self._show_beside(content)
         self.times.show_times(content.times, self.state.units.time)
+        self._drawing.show_first(self.curve if content.times.reason else self.times)
         self._follow()
         self._show_calls(content)
         self.legend.set_entries(content.map.legend)
@@ -409,7 +410,7 @@ class _Drawing(QWidget):
     ) -> None:
         super().__init__()
         self._theme = theme
-        self._strips, self._calls = tuple(zip(strips, (_CURVE, _TIMES), strict=True)), calls
+        self._strips, self._first, self._calls = strips, strips[0], calls
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -420,14 +421,20 @@ class _Drawing(QWidget):
         calls.hide()
         theme.follow(self._show_strips)
 
+    def show_first(self, strip: QWidget) -> None:
+        """Choose the strip to show where only one has room."""
+        self._first = strip
+        self._show_strips()
+
     def show_calls(self, *, visible: bool) -> None:
         """Show the plot over calls, or the strips."""
         self._calls.setVisible(visible)
         self._show_strips()
 
     def _show_strips(self) -> None:
-        for strip, least in self._strips:
-            strip.setVisible(self._calls.isHidden() and self.height() >= least * self._theme.scale)
+        room = self.height() / self._theme.scale if self._calls.isHidden() else 0
+        for strip in self._strips:
+            strip.setVisible(room >= (_ONE if strip is self._first else _BOTH))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

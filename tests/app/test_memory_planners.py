@@ -21,6 +21,7 @@ from inspector.profile.instruction_times import InstructionTimes, instruction_ti
 from inspector.profile.methods import time_of
 from inspector.tables.planners import IN_FILE
 from tests.app.sessions import DATA, opened
+from tests.app.view_bench import Bench
 from tests.inspector.jobs_here import Here
 
 pytestmark = pytest.mark.gui
@@ -93,6 +94,26 @@ def test_many_instructions_are_drawn_a_pixel_each(theme, qtbot) -> None:
 
 
 # -- planners ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("trace", "first"), [(True, "times"), (False, "curve")])
+def test_times_come_before_the_bytes_where_one_strip_has_room(
+    qtbot, tmp_path, trace: bool, first: str
+) -> None:
+    folder = shutil.copytree(DATA / "runs/convnet_portable", tmp_path / "net")
+    if not trace:
+        for path in folder.glob("*.etdp"):
+            path.unlink()
+    bench = Bench(qtbot, MemoryPane)
+    pane = bench.pane
+    assert isinstance(pane, MemoryPane)
+    bench.open(load_session([folder]))
+    heights = {280: {first}, 400: {"times", "curve"}, 200: set()}
+    for height, wanted in heights.items():
+        pane._drawing.setFixedHeight(height)
+        bench.settle()
+        shown = {name for name in ("times", "curve") if getattr(pane, name).isVisibleTo(pane)}
+        assert shown == wanted
 
 
 @pytest.mark.slow
