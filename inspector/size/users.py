@@ -141,7 +141,7 @@ def part_title(part: FilePart, users: Users) -> str:
     if all(_is_anonymous(name) for name in names):
         return _names_of(users_of(part, users)) or part.name
     payload, _, key = part.name.rpartition(": ")
-    if payload and is_hash(key) and (name := _names_of(users.get(key, ()))):
+    if payload and is_hash(key) and (name := blob_name(users.get(key, ()))):
         return f"{payload}: entry of {name}"  # in the table of the payload; the blob is elsewhere
     return part.name
 

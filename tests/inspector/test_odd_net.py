@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs import run as jobs
 from inspector.tables.operators import operators
+from inspector.tables.registry import build
 from inspector.tables.selection import AUTOMATIC
+from inspector.tables.table import Table
 from inspector.tables.tensors import tensors
 from inspector.tensors.sources import session_tensors
 from tests.inspector.cli_runs import run
@@ -95,3 +98,11 @@ def test_the_trace_of_a_range_takes_the_method_that_ran(folder: Path) -> None:
     answer = run("trace", *files, "--from", "0us", "--to", "1s", "--format", "json")
     assert answer.code == 0, answer.err
     assert json.loads(answer.out)["data"]
+
+
+def test_no_part_of_the_file_is_called_by_a_hash(session: Session) -> None:
+    table = build("size", session)
+    assert isinstance(table, Table)
+    (found,) = [one for one in table.columns if one.id == "part"]
+    assert any("Multiply" in name and "entry of" in name for name in map(str, found.values))
+    assert not [name for name in map(str, found.values) if re.search(r"\b[0-9a-f]{40}", name)]
