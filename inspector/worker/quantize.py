@@ -33,6 +33,7 @@ from inspector.toolchain.child import ToolchainError
 from inspector.worker.backend_python import QuantizerElsewhere
 from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
+from inspector.worker.unquantized import warn_of_unquantized
 from schema.recipe.assignments import AssignmentError, parse_assignment
 from schema.vendors.names import quantizer_vendor
 
@@ -77,6 +78,7 @@ def quantize_source(
                 )
             except (CompileError, ModuleNotFoundError, ToolchainError) as error:
                 raise AnswerError(f"{method} cannot be quantized: {error}") from error
+    warn_of_unquantized(source.programs, programs, notify)
     return replace(source, programs=programs)
 
 

@@ -31,6 +31,7 @@ from inspector.worker.exporter import (
     timed_stage,
 )
 from inspector.worker.libraries import lacking, load_libraries, unregistered
+from inspector.worker.unquantized import warn_of_unquantized
 from schema.vendors.table import vendor_called
 
 Say = Callable[..., None]
@@ -167,6 +168,7 @@ def _read(job: Mapping[str, Any], notify: Say) -> Exported:
                 programs[method] = quantized_program(
                     program, job["quantising"], method, job["stock_quantizer"], vendors
                 )
+        warn_of_unquantized(source.programs, programs, notify)
     return Exported(programs, source.constants)
 
 
