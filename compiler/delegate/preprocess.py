@@ -24,6 +24,7 @@ from compiler.interface.backend import (
 from compiler.interface.external_weights import where_marked
 from compiler.interface.named_data import BYTES, NamedDataStoreOutput
 from compiler.interface.stock_objects import backend_called
+from schema.vendors.table import vendors_of
 
 Results = dict[str, list[PreprocessResult]]
 _THREADS = 2  # hashing weights is half of the work and needs no lock; 4 were no faster
@@ -233,7 +234,10 @@ def _is_handle_map(handles: Any) -> bool:  # noqa: ANN401
 
 
 def _raised(backend: type[BackendDetails], what: str, error: Exception) -> BackendError:
-    return BackendError(f"backend {backend.__name__} failed on {what}: {innermost(error)}")
+    name = backend.__name__
+    known = next((one.alias for one in vendors_of(name) if one.traps), "")
+    hint = f" (known traps: etscope backends show {known})" if known else ""
+    return BackendError(f"backend {name} failed on {what}: {innermost(error)}{hint}")
 
 
 def _nodes(program: ExportedProgram) -> str:

@@ -154,7 +154,7 @@ VENDORS: tuple[Vendor, ...] = (
         traps=(
             "textures are limited to 16384 by default, 2048 on desktop graphics:"
             " small_texture_limits=true",
-            "the quantizer's dynamic activations stay real",
+            "the quantizer takes linear layers alone, and its dynamic activations stay real",
             "programs that write to buffers need alias_buffer_mutations=true",
         ),
     ),

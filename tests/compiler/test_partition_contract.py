@@ -318,6 +318,21 @@ class RubbishTogether(BackendDetails):
         return cls.answer
 
 
+@final
+class NeuropilotBackend(BackendDetails):
+    """Fails under the name of a vendor."""
+
+    @staticmethod
+    def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+        raise ValueError("no")
+
+
+def test_failure_of_a_vendor_says_where_its_known_traps_are() -> None:
+    choose = ByNode(lambda _: "t", t=DelegationSpec("NeuropilotBackend", []))
+    with pytest.raises(compiler.BackendError, match="no .known traps: etscope backends show media"):
+        edge(torch.relu, torch.ones(2)).to_backend(choose)
+
+
 TOGETHER = {
     "nothing": (None, "returned results None for parts"),
     "nothing of a method": ({"forward": None}, r"returned results \{'forward': None\} for parts"),
