@@ -24,6 +24,34 @@ def only_converts(operators: Iterable[str]) -> bool:
     return bool(computing) and all(map(is_quantization, computing))
 
 
+def converted_outside(
+    node: Any,  # noqa: ANN401
+    operator_of: Callable[[Any], str],
+    delegated: Callable[[Any], bool],
+) -> str:
+    """Return why a node that converts a value stays outside: nothing it converts for is inside.
+
+    Args:
+        node: a call that no partitioner took
+        operator_of: returns the name of a node's operator
+        delegated: whether a partition has a node
+
+    Returns: a sentence that names what is outside; empty for another operator, and where
+        something that it converts for is delegated
+    """
+    operator = operator_of(node)
+    if not is_quantization(operator):
+        return ""
+    back = _DEQUANTIZE in operator
+    beside = [*node.users] if back else node.all_input_nodes[:1]
+    if not beside or any(map(delegated, beside)):
+        return ""
+    kinds = {"placeholder": "an input of the program", "output": "an output of the program"}
+    names = dict.fromkeys(kinds.get(one.op, one.name) for one in beside)
+    verb = "dequantizes for" if back else "quantizes"
+    return f"it {verb} {', '.join(names)}, outside of every partition"
+
+
 def whole_regions(
     vetoed: Mapping[Any, tuple[str, str]],
     nodes: Iterable[Any],

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import source_line
 from compiler.interface.partitioner import DelegationSpec, name_of
+from compiler.partition.quantized_regions import converted_outside
 from compiler.partition.reasons import Reason, Reasons, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import tag_of
@@ -132,6 +133,8 @@ class _Judging:
         if tag is not None:
             text = f"{who} tagged it {tag} but returned no delegation spec for that tag"
             return Reason("partition_tags", NodeOutcome.REJECTED, text)
+        if beside := converted_outside(node, operator_of, lambda one: tag_of(one) in self._tags):
+            return Reason("quantization", NodeOutcome.REJECTED, beside)
         if self._taken[name]:
             text = f"{who} took {self._taken[name]} of {self._kinds[name]} {name}, not this one"
             return Reason(who, NodeOutcome.REJECTED, f"{text}; without a reason")

@@ -109,6 +109,29 @@ def test_partitioner_that_explains_nothing_is_said_to_explain_nothing() -> None:
     assert "no rule for aten.relu.default in ByNode" in found["aten_relu_default"].reason
 
 
+def _rounded(x: torch.Tensor) -> torch.Tensor:
+    how = (0.1, 0, -128, 127, torch.int8)
+    rounding = torch.ops.quantized_decomposed
+    return rounding.dequantize_per_tensor(rounding.quantize_per_tensor(x, *how), *how)
+
+
+def test_quantization_of_what_stays_outside_says_what_that_is() -> None:
+    manager = edge(lambda x: _rounded(_rounded(x).relu()), torch.ones(2))
+    whole = manager.to_backend(ByNode(lambda n: "t" if "relu" in n.name else None))
+    apart = edge(lambda x: _rounded(_rounded(x).relu()), torch.ones(2))
+    apart = apart.to_backend(ByNode(lambda n: "t" if n.name.endswith("default_1") else None))
+    name = "quantized_decomposed_{}quantize_per_tensor_default{}"
+
+    def reason(found: Any, *words: str) -> str:
+        return {one.node: one.reason for one in found.verdicts["forward"]}[name.format(*words)]
+
+    end = "outside of every partition"
+    assert reason(whole, "", "") == f"it quantizes an input of the program, {end}"
+    assert reason(whole, "de", "_1") == f"it dequantizes for an output of the program, {end}"
+    assert "without a reason" in reason(whole, "de", "")  # what reads it is inside
+    assert reason(apart, "de", "") == f"it dequantizes for aten_relu_default, {end}"
+
+
 def test_partitioner_that_explains_itself_is_quoted() -> None:
     class Telling(Partitioner):
         def partition(self, exported_program: Any) -> PartitionResult:
