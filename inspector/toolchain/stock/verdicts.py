@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.partition.logged_reasons import LoggedReason
+from compiler.partition.quantized_regions import converted_outside
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, source_line, unit_of
 from inspector.toolchain.stock.rules import TAG, by_operator
 from schema.backends import backend_of
@@ -56,7 +57,8 @@ def judge(
             rule = ", ".join(dict.fromkeys(noted)) or who
             found.append(_made(node, path, who, (rule, "delegated", words), backend, str(tag)))
             continue
-        why = _why_not(unit, partitioner, listener) or _counted(unit, who, kinds, taken)
+        why = _why_not(unit, partitioner, listener) or _converting(unit, tags)
+        why = why or _counted(unit, who, kinds, taken)
         found.append(_made(node, path, who, why))
     return found
 
@@ -114,6 +116,11 @@ def _why_not(unit: Node, partitioner: Any, listener: PartitionerLog) -> tuple[st
 def _is_for(name: str, unit: Node) -> bool:
     full = operator_of(unit)
     return name in (full, full.partition(".")[2])
+
+
+def _converting(unit: Node, tags: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    beside = converted_outside(unit, operator_of, lambda one: unit_of(one).meta.get(TAG) in tags)
+    return ("quantization", "rejected_by_rule", beside) if beside else None
 
 
 def _counted(
