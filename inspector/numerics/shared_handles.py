@@ -85,6 +85,8 @@ def distinguished(
         own = _not_of_others(named, given, members, found)
         several = [replace(event, nodes=own) for event in given]
         one = _only(own, several, members, fits)
+        if one is not None and len(groups) > 1 and len(named) == len(place):  # of a whole call
+            one = one if becomes(members[place[own[-1]]].operator, one.kind) else None
         if one is not None and len(several) > 1 and _goes_on(one, own, events, members):
             one = None
         if one is not None:

@@ -130,3 +130,25 @@ def test_last_known_step_of_a_node_is_not_its_value_if_an_open_step_goes_on(
     assert ("quantize" in found) is known
     assert ("quantize" in shared) is not known
     assert not known or found["quantize"].name == "1"
+
+
+def test_step_beside_all_nodes_has_none_of_those_it_does_not_compute() -> None:
+    """Core ML casts a boolean input: that step has the handles of the whole call, and no node."""
+    members = [
+        _node("tanh", "aten::tanh", "x"),
+        _node("first", "aten::where", "m", "tanh"),
+        _node("second", "aten::amax", "first"),
+    ]
+    whole = ("tanh", "first", "second")
+    events = [
+        DelegateEvent("cast", whole, "", (), "cast", ("m",), ("v0",)),
+        DelegateEvent("tanh", ("tanh",), "", (), "tanh", ("x",), ("v1",)),
+        DelegateEvent("tile", ("first",), "", (), "tile", ("v0",), ("v2",)),
+        DelegateEvent("select", ("first",), "", (), "select", ("v2", "v1"), ("v3",)),
+    ]
+    found, shared = distinguished(members, events)
+    assert {name: event.name for name, event in found.items()} == {
+        "tanh": "tanh",
+        "first": "select",
+    }
+    assert shared == {"second"}
