@@ -131,6 +131,7 @@ VENDORS: tuple[Vendor, ...] = (
         quantizer=f"{_M}coreml:quantizer",
         operators=f"{_M}coreml:operators",
         explicit_strides=True,
+        real_results=True,
         works="compile as a model; compiled models need macOS",
         traps=(
             "it computes in fp16 unless precision=FLOAT32",
