@@ -72,14 +72,17 @@ def whole_regions(
         if node not in calls:
             continue
         text = f"{node.name} ({operator_of(node)}), which a rule keeps out, {ALONE}"
-        for other in _region(node, calls):
+        region = _region(node, calls)
+        if not any(is_quantization(operator_of(one)) for one in _beside(region, {*nodes})):
+            continue  # of a program that is quantized in part: nothing is converted for these
+        for other in region - {node}:
             if other not in vetoed:
                 found.setdefault(other, (rule, text))
     return found
 
 
 def _region(node: Any, calls: set[Any]) -> set[Any]:  # noqa: ANN401
-    """Return the calls that a node is joined to by real values."""
+    """Return a node and the calls that it is joined to by real values."""
     found, left = {node}, [node]
     while left:
         one = left.pop()
@@ -87,7 +90,13 @@ def _region(node: Any, calls: set[Any]) -> set[Any]:  # noqa: ANN401
         around += [read for read in one.all_input_nodes if read in calls and _is_real(read)]
         left += [other for other in around if other not in found]
         found.update(around)
-    return found - {node}
+    return found
+
+
+def _beside(region: Iterable[Any], calls: set[Any]) -> set[Any]:
+    """Return the calls that a region reads and that read it."""
+    beside = {one for node in region for one in (*node.users, *node.all_input_nodes)}
+    return beside & calls
 
 
 def _is_real(node: Any) -> bool:  # noqa: ANN401

@@ -33,7 +33,7 @@ from compiler.partition.work import flops_of
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.graph import is_compute
 from schema.objects.plural import plural
-from schema.vendors.table import takes_integers_only
+from schema.vendors.table import takes_whole_regions
 
 Node = torch.fx.Node
 DENIED_AS = "which was denied as "
@@ -110,7 +110,7 @@ class SteeredPartitioner(Partitioner):
         """Return the nodes that stay out because they are quantized together with a vetoed one."""
         spec = getattr(self.inner, "delegation_spec", None)
         self._together = {}
-        if not takes_integers_only(str(getattr(spec, "backend_id", ""))):
+        if not takes_whole_regions(str(getattr(spec, "backend_id", ""))):
             return {}
         nodes = [node for node, _ in calls_in(program.graph_module)]
         vetoed = {node: veto for node in nodes if (veto := self._veto(node)) is not None}

@@ -31,7 +31,7 @@ class Vendor:
         works: what works on a machine without its hardware
         traps: known ones
         on_device: its payloads run on its hardware only
-        integers_only: it takes quantized operators only, each with all that is quantized with it
+        whole_regions: it takes a quantized operator with all that is quantized with it, or not
         explicit_strides: it does not know that pooling without strides has those of its kernel
         real_weights: it reads no weights in integers but those of its own quantizer
         real_results: a partition that ends in stored integers returns reals instead
@@ -54,7 +54,7 @@ class Vendor:
     works: str = ""
     traps: tuple[str, ...] = ()
     on_device: bool = False
-    integers_only: bool = False
+    whole_regions: bool = False
     explicit_strides: bool = False
     real_weights: bool = False
     real_results: bool = False
@@ -187,7 +187,7 @@ VENDORS: tuple[Vendor, ...] = (
         joins="compiler.backends.tosa_handles:joining",
         works="compile; payloads are executed by torch, integers bit exact",
         traps=("tosa-tools needs flatbuffers 25.2.10 and numpy below 2.2",),
-        integers_only=True,
+        whole_regions=True,
     ),
     Vendor(
         "ethos-u",
@@ -207,7 +207,7 @@ VENDORS: tuple[Vendor, ...] = (
             "it takes integers only: quantize the whole model",
             "U55 has no memory mode Dedicated_Sram",
         ),
-        integers_only=True,
+        whole_regions=True,
     ),
     Vendor(
         "vgf",
@@ -227,6 +227,7 @@ VENDORS: tuple[Vendor, ...] = (
         joins="compiler.backends.tosa_handles:joining",
         works="compile",
         traps=("release 0.10.0 of the converter needs glibc 2.38",),
+        whole_regions=True,
     ),
     Vendor(
         "cortex-m",
@@ -355,7 +356,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="the eIQ Neutron SDK: the package eiq-neutron-sdk of the index at eiq.nxp.com",
         quantizer=f"{_M}devices:nxp_quantizer",
-        integers_only=True,
+        whole_regions=True,
         works=_DEVICE_RUN,
         traps=(
             "it takes integers only: quantize the whole model",
@@ -439,9 +440,9 @@ def vendors_of(backend_id: str) -> tuple[Vendor, ...]:
     return tuple(one for one in VENDORS if backend_id and one.backend == backend_id)
 
 
-def takes_integers_only(backend_id: str) -> bool:
-    """Return whether a backend takes quantized operators only, none of them in part."""
-    return any(one.integers_only for one in vendors_of(backend_id))
+def takes_whole_regions(backend_id: str) -> bool:
+    """Return whether a backend takes what is quantized together whole, or not at all."""
+    return any(one.whole_regions for one in vendors_of(backend_id))
 
 
 def with_partitioner() -> tuple[Vendor, ...]:

@@ -343,6 +343,10 @@ def test_what_is_quantized_together_stays_together() -> None:
     assert "cannot be taken out alone" in found[conv][1]
     assert whole_regions({sin: ("deny_ops", "")}, nodes, lambda node: node.name) == {}
     assert whole_regions({relu: ("deny_ops", "")}, [conv, relu], lambda node: node.name) == {}
+    real = Quantized("real")  # a part that is not quantized: nothing is converted for it
+    behind = Quantized("behind", real)
+    every = [*nodes, real, behind]
+    assert whole_regions({real: ("deny_ops", "")}, every, lambda node: node.name) == {}
 
 
 def test_printed_and_logged_lines_are_read_and_passed_on(

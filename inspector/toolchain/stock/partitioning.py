@@ -12,7 +12,7 @@ from compiler.partition.quantized_regions import whole_regions
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, unit_of
 from inspector.toolchain.stock.rules import TAG, StockRules, ask_less, asking, cut_anew
 from inspector.toolchain.stock.verdicts import PartitionerLog, Verdict, claimed, judge
-from schema.vendors.table import takes_integers_only
+from schema.vendors.table import takes_whole_regions
 
 
 @dataclass
@@ -81,6 +81,6 @@ def _kept_out(
     nodes = dict.fromkeys(unit_of(node) for node, _ in calls_in(module))
     vetoed = {node: why for node in nodes if (why := rules.veto(node)) is not None}
     backend = getattr(getattr(partitioner, "delegation_spec", None), "backend_id", "")
-    if takes_integers_only(str(backend)):
+    if takes_whole_regions(str(backend)):
         vetoed.update(whole_regions(vetoed, nodes, operator_of))
     return vetoed
