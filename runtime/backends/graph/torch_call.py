@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import torch
+
 from runtime.backends.graph.operation import Fixed, Operand, Operation
 from runtime.kernels import literals
 from runtime.kernels.named_by_files import operator_of_file
 from runtime.untyped import aten
 from schema.graph import Argument
 
+_PACKED = "_weight_int"  # products with packed weights of 8 or 4 bits
 _LARGEST = 1.797e308  # FlatBuffers' JSON has no infinity: writers store the largest double
 
 
@@ -75,7 +78,18 @@ def _fast(run: Any) -> Callable[..., Any]:  # noqa: ANN401 - of torch
         plain = "reshape" if name == "view_copy" else name.removesuffix("_copy")
         view = getattr(getattr(aten, plain, None), run._overloadname or "default", None)
         run = view or run
-    return getattr(run, "_op", run)
+    called = getattr(run, "_op", run)
+    return _contiguous(called) if name.startswith(_PACKED) else called
+
+
+def _contiguous(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call whose tensors are contiguous, which kernels of packed weights want."""
+
+    def packed(*given: Any) -> Any:  # noqa: ANN401 - whatever the operator returns
+        dense = (one.contiguous() if isinstance(one, torch.Tensor) else one for one in given)
+        return run(*dense)
+
+    return packed
 
 
 def _operand(argument: Argument | None, kind: str) -> Operand:

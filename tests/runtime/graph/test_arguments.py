@@ -11,6 +11,7 @@ import torch
 
 from runtime.backends.graph import GraphBackend, Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
+from runtime.backends.graph.torch_call import call_of
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ExecutionError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
@@ -112,3 +113,17 @@ def test_payloads_in_memory_order_read_and_write_channels_last_images(
     result = torch.zeros(sizes).contiguous(memory_format=layout)
     found = _call(_engine(checked, [held], held), [image, result], memory=True)
     assert torch.equal(found, 2 * image)
+
+
+def test_product_with_packed_weights_takes_a_row_of_a_view() -> None:
+    """As behind the last step of a sequence in channels first: strides of (30, 15)."""
+    operator: Any = torch.ops.aten._weight_int8pack_mm.default
+    given = [Argument(values=(name,)) for name in ("x", "weight", "scales")]
+    called = call_of(operator, given, lambda _name, _kind: None)
+    x, weight, scales = (
+        torch.randn(2, 6, 15)[..., -1],
+        torch.ones(4, 6).to(torch.int8),
+        torch.ones(4),
+    )
+    assert not x.is_contiguous()
+    torch.testing.assert_close(called.run(x, weight, scales), x @ weight.float().t())
