@@ -47,7 +47,7 @@ def converted_outside(
     if not beside or any(map(delegated, beside)):
         return ""
     kinds = {"placeholder": "an input of the program", "output": "an output of the program"}
-    names = dict.fromkeys(kinds.get(one.op, one.name) for one in beside)
+    names = dict.fromkeys(str(kinds.get(one.op, one.name)) for one in beside)
     verb = "dequantizes for" if back else "quantizes"
     return f"it {verb} {', '.join(names)}, outside of every partition"
 

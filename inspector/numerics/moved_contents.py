@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.join.lowered_kinds import operation
+from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.element_moves import PERMUTING
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, known_sizes
+from inspector.numerics.fused_nodes import type_of
 from inspector.numerics.moved import recorded_dims
+from inspector.numerics.payload_values import CAST
 from inspector.numerics.same_steps import MOST_BYTES, content
 from schema.dtypes.scalar_type import numel, scalar_type
 from schema.etrecord import TensorData
@@ -44,7 +46,9 @@ def constant_contents(graph: FlatGraph, constants: Mapping[str, TensorData]) -> 
         if node.scope or len(node.reads) != 1 or len(node.writes) != 1:
             continue
         code, before = held.get(node.reads[0], (-1, None))
-        made = None if before is None else _moved(graph, node, before)
+        after = type_of(graph, node) if becomes(node.operator, CAST) else code
+        before = None if before is None else _cast(before, code, after)
+        code, made = after, None if before is None else _moved(graph, node, before)
         if made is not None and made.nbytes <= room:
             room -= made.nbytes
             held[node.writes[0]] = code, made
@@ -65,6 +69,18 @@ def _items(one: TensorData) -> _Items | None:
     flat = np.frombuffer(data, f"<u{width}")
     steps = tuple(step * width for step in one.strides)
     return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, one.sizes, steps))
+
+
+def _cast(items: _Items, code: int, after: int) -> _Items | None:
+    """Return integers as elements of another type, None for other elements or types."""
+    if after == code:
+        return items
+    own, wanted = (scalar_type(one).numpy if one >= 0 else None for one in (code, after))
+    if own is None or wanted is None or np.dtype(own).kind not in "iub":
+        return None
+    stored: Any = items
+    cast = stored.view(own).astype(wanted)
+    return cast.view(f"<u{cast.itemsize}")
 
 
 def _moved(graph: FlatGraph, node: FlatNode, items: _Items) -> _Items | None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.element_moves import CUTTING
 from inspector.numerics.flat_graph import FlatNode, Value, constant_values
+from inspector.numerics.other_forms import RECIPROCAL
 from inspector.numerics.payload_values import PayloadValues, is_moving
 from inspector.numerics.shared_handles import DelegateEvent
 
@@ -103,7 +104,9 @@ class PartlyKnown:
             one for one in self._values.asked if node.writes[0] in map(self._values.root, one.reads)
         ]
         return any(
-            becomes(user.operator, one.kind) or (one.cut and operation(user.operator) in CUTTING)
+            becomes(user.operator, one.kind)
+            or (one.cut and operation(user.operator) in CUTTING)
+            or (one.kind == RECIPROCAL and operation(user.operator) == "div")
             for user, one in product(users, readers)
         )
 

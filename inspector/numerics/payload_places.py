@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.join.lowered_kinds import operation
+from inspector.join.lowered_kinds import becomes, operation
 from inspector.numerics.element_moves import (
     MOST_ELEMENTS,
     PERMUTING,
@@ -53,6 +53,7 @@ _OF_IMAGES = frozenset(
 _OF_ROWS = frozenset(("MATMUL",))  # and columns, by definition
 _LINEAR = operation("linear")
 _IMAGE_DIMS = (3, 4, 5)
+_MOST_STEPS = 16  # between a slice and the value that it is cut out of
 _MOST_PLACES = 1 << 25  # kept together, 256 MiB; most values have one of a few layouts
 
 
@@ -109,13 +110,38 @@ class ElementPlaces:
         places = self._found.get(event.writes[0])
         return b"" if places is None else self._hashed[id(places)]
 
-    def cut(self, event: DelegateEvent) -> Places | None:
-        """Return which elements of the value behind its operand a slice of the payload takes."""
-        source = event.reads[0] if event.reads else ""
-        sizes, places = self._logged(source), self._found.get(source)
-        if not event.cut or sizes is None or places is None:
+    def cut(self, event: DelegateEvent) -> tuple[Value, Places] | None:
+        """Return the value that a slice of the payload is cut out of, and which elements it takes.
+
+        Through views, pads with a constant and slices before it, as Arm's compiler makes them of
+        a slice with a step. None if that is not known.
+        """
+        found = self._elements(event, _MOST_STEPS) if event.cut else None
+        return None if found is None or bool((found[1] < 0).any()) else found
+
+    def _elements(self, event: DelegateEvent, steps: int) -> tuple[Value, Places] | None:
+        """Return the known value that an event has elements of, and which; constants are -1."""
+        data, logged = self._values.data(event), logged_sizes(event)
+        sizes = self._logged(data[0]) if len(data) == 1 else None
+        if sizes is None or logged is None or numel(logged) > MOST_ELEMENTS:
             return None
-        return cut_places(shaped(places, sizes), event.cut)
+        value, places = self._values.of(data[0]), self._found.get(data[0])
+        if value is None or places is None:
+            before = self._values.writers.get(data[0])
+            inner = self._elements(before, steps - 1) if before is not None and steps else None
+            if inner is None:
+                return None
+            value, places = inner
+        found: Places | None = None
+        if event.cut:
+            found = cut_places(shaped(places, sizes), event.cut)
+        elif is_moving(event):
+            dims = event.dims if operation(event.kind) in PERMUTING else None
+            order = None if dims == () else arrangement(sizes, [ElementMove(logged, dims)])
+            found = None if order is None else places[shaped(order, (-1,))]
+        elif becomes("aten::cat", event.kind):
+            found = _padded(shaped(places, sizes), logged, event.reads.index(data[0]) > 0)
+        return None if found is None else (value, found)
 
     def recorded_cuts(self, value: Value) -> Iterator[tuple[Value, Places]]:
         """Yield the values that a recorded result is cut out of, and which elements it takes.
@@ -183,9 +209,9 @@ class ElementPlaces:
         if event.writes[0] in self._outputs:
             return self.recorded(self._outputs[event.writes[0]])
         if event.cut:
-            source = self._values.of(event.reads[0])
+            source, taken = self.cut(event) or (None, None)
             cuts = (one for value, one in self.recorded_cuts(root) if value == source)
-            return self._inside(self.cut(event), next(cuts, None))
+            return self._inside(taken, next(cuts, None))
         node = self._values.computing(event, root) or self._values.makers.get(root)
         if node is None:
             return None
@@ -324,6 +350,20 @@ class ElementPlaces:
                 break
             node = maker[0]
         return moves[::-1]
+
+
+def _padded(places: Any, sizes: Sequence[int], behind: bool) -> Places | None:  # noqa: ANN401 - of numpy
+    """Return places with -1 where a constant is put before or behind them, None for other sizes."""
+    own = places.shape
+    longer = [dim for dim, size in enumerate(sizes) if own[dim : dim + 1] != (size,)]
+    if len(own) != len(sizes) or len(longer) != 1 or own[longer[0]] > sizes[longer[0]]:
+        return None
+    dim, more = longer[0], sizes[longer[0]] - own[longer[0]]
+    widths = [
+        (more * behind, more * (not behind)) if at == dim else (0, 0) for at in range(len(own))
+    ]
+    padded: Any = np.pad(places, widths, constant_values=-1)
+    return padded.reshape(-1)
 
 
 def _by_sizes(sizes: tuple[int, ...], logged: tuple[int, ...]) -> Places | None:

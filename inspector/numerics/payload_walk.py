@@ -17,6 +17,7 @@ from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import begin_alike, digest, integers
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.other_forms import form_of, other_form
 from inspector.numerics.partly_known import COMMUTATIVE, OF_TWO, PartlyKnown, single
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
@@ -189,9 +190,9 @@ class _PayloadWalk:
         asked: dict[object, list[Value]] = {}
         for event in self._events:
             if event.cut and self._values.of(event.writes[0]) is None:
-                taken = self._places.cut(event)
-                key = event.reads[0], None if taken is None else digest(np.sort(taken))
-                made.setdefault((self._values.of(key[0]), key[1]), []).append(event)
+                source, taken = self._places.cut(event) or (None, None)
+                key = source, None if taken is None else digest(np.sort(taken))
+                made.setdefault(key, []).append(event)
         for node in self._values.asked if made else ():
             for value in node.writes:
                 cuts = () if value in self._values.learned else self._places.recorded_cuts(value)
@@ -268,6 +269,8 @@ class _PayloadWalk:
                 alone = read and None not in read and self._has_all(event, len(read))
                 if alone and self._places.cut(event) is None:
                     made.setdefault(_unordered(read), []).append(event)
+                if (other := other_form(self._values, event)) and None not in other[1]:
+                    made.setdefault(_unordered(other[1]), []).append(event)
         for node in self._values.asked:
             read = self._asked(node)
             if node.writes[0] not in self._values.learned and read and None not in read:
@@ -280,6 +283,8 @@ class _PayloadWalk:
         """Return whether an operator is one of a node's kind, with operands in its order."""
         if event.kind in _REDUCED:
             return _REDUCED[event.kind] == operation(node.operator)
+        if other_form(self._values, event) == (form_of(node), self._asked(node)):
+            return True
         if not becomes(node.operator, event.kind):
             return False
         read, asked = self._read(event), self._asked(node)

@@ -82,6 +82,19 @@ def test_what_is_no_move_has_no_content(
     assert "made" not in found
 
 
+@pytest.mark.parametrize(("stored", "known"), [("<i8", True), ("<i4", True), ("<f8", False)])
+def test_constant_that_a_record_casts_has_the_content_of_its_real_values(
+    stored: str, known: bool
+) -> None:
+    """A hardswish adds an integer 3, which is an input of its own and cast to float32."""
+    code = {"<i8": 4, "<i4": 3, "<f8": 7}[stored]
+    given = TensorData(code, (2, 3), (3, 1), data=memoryview(_ITEMS.astype(stored).tobytes()))
+    graph = _moving("dim_order_ops::_to_dim_order_copy", (2, 3))
+    found = constant_contents(graph, {"c": given})
+    assert (found.get("made") == content(_FLOAT, _ITEMS.tobytes())) == known
+    assert ("made" in found) == known
+
+
 def test_elements_of_a_constant_are_read_in_their_order() -> None:
     turned = TensorData(_FLOAT, (3, 2), (1, 3), data=memoryview(_ITEMS.tobytes()))
     found = constant_contents(_moving("aten::relu", (3, 2)), {"c": turned})

@@ -164,3 +164,28 @@ def test_constant_that_is_copied_into_the_layout_of_a_device_is_known_by_its_con
     ]
     assert reads
     assert all(one.constant is not None for one in reads)
+
+
+def _normalized(power: int) -> FlatGraph:
+    """A vector divided by its length, which is at least something."""
+    return _graph(
+        _SIZES,
+        _call("squares", "aten::pow", "x", _SIZES, exponent=power),
+        _call("sum", "aten::sum", "squares", (2, 1), dim=1),
+        _call("length", "aten::pow", "sum", (2, 1), exponent=0.5),
+        _call("out", "aten::div", "x length", _SIZES),
+    )
+
+
+@pytest.mark.parametrize("power", [2, 3])
+def test_squares_and_divisions_are_found_as_products(power: int) -> None:
+    steps = [
+        _step("MUL", "p_x p_x", "a", _SIZES),
+        _step("REDUCE_SUM", "a", "b", (2, 1)),
+        _step("POW", "b half", "c", (2, 1)),
+        _step("RECIPROCAL", "c", "d", (2, 1)),
+        _step("MUL", "p_x d", "e", _SIZES),
+    ]
+    found = _named(_normalized(power), steps)
+    squares = {"squares": "a", "sum": "b", "length": "c", "out": "e"}
+    assert found == (squares if power == 2 else {})

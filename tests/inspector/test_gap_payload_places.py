@@ -137,6 +137,44 @@ def test_slices_are_told_apart_by_the_elements_that_they_take(turned: bool) -> N
     assert found["out"].passes[0][0].sizes == (1, 4, 2)
 
 
+def _every_second(first: int, odd: bool) -> list[DelegateEvent]:
+    """Arm's steps of ``x[first::2]``: rows in pairs, padded where the first one is cut off."""
+    end, name = f"s{first}", "p_x"
+    steps: list[DelegateEvent] = []
+    if first:
+        steps += [_step("SLICE", "p_x", "rest", (5, 3), cut=((0, 1, 6, 1),))]
+        reads = "rest zeros" if odd else "zeros rest"
+        steps += [_step("CONCAT", reads, "padded", (6, 3))]
+        name = "padded"
+    at = 0 if odd else 1  # in front of the rest the zeros are the first of a pair
+    cut = ((1, at, at + 1, 1),) if first else ((1, 0, 1, 1),)
+    return [
+        *steps,
+        _step("RESHAPE", name, f"pairs{first}", (3, 2, 3)),
+        _step("SLICE", f"pairs{first}", end, (3, 1, 3), cut=cut),
+    ]
+
+
+@pytest.mark.parametrize("odd", [True, False])
+def test_slices_with_a_step_are_found_through_pads(odd: bool) -> None:
+    graph = _graph(
+        (6, 3),
+        _call("even", "aten::slice_copy", "x", (3, 3), dim=0, start=0, end=6, step=2),
+        _call("odd", "aten::slice_copy", "x", (3, 3), dim=0, start=1, end=6, step=2),
+    )
+    steps = [*_every_second(0, odd), *_every_second(1, odd)]
+    assert set(_found(graph, steps)) == {"even", "odd"}
+
+
+def test_slice_that_takes_a_pad_is_no_slice_of_the_value() -> None:
+    graph = _graph(
+        (6, 3), _call("odd", "aten::slice_copy", "x", (3, 3), dim=0, start=1, end=6, step=2)
+    )
+    steps = _every_second(1, odd=True)
+    steps[-1] = replace(steps[-1], cut=((1, 1, 2, 1),))  # rows 2, 4 and the zeros
+    assert not _found(graph, steps)
+
+
 def test_rows_of_a_linear_layer_are_in_order_in_any_shape() -> None:
     graph = _graph(
         (2, 4, 3),
