@@ -26,6 +26,7 @@ from compiler.interface.partitioner import (
 from compiler.interface.stock_objects import backend_called
 from compiler.partition.check_unchanged import check_unchanged
 from compiler.partition.inferred_sizes import let_infer
+from compiler.partition.real_results import leave_once
 from compiler.partition.reasons import collecting
 from compiler.partition.run_partitioner import answer_of
 from compiler.partition.tags import (
@@ -215,6 +216,7 @@ def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
     check_unchanged(partitioner, program, built)
     let_infer(built)
     verdicts = judge(built, partitioner, result.partition_tags, reasons)
+    leave_once(built.graph_module, result.partition_tags)
     return Tagged(built, result.partition_tags, verdicts_of(program), verdicts)
 
 

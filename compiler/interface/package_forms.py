@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compiler.interface.equal_results import merge_equal_dequantizes
 from compiler.interface.real_weights import give_real_weights
 from schema.vendors.table import vendors_of
 
@@ -47,8 +46,6 @@ def for_backend(backend_id: str, program: Any) -> Any:  # noqa: ANN401 - an expo
         give_strides(program.graph_module)
     if any(one.real_weights for one in vendors_of(backend_id)):
         give_real_weights(program)
-    if any(one.real_results for one in vendors_of(backend_id)):
-        merge_equal_dequantizes(program)
     return program
 
 

@@ -18,6 +18,11 @@ def is_quantization(operator: str) -> bool:
     return _QUANTIZE in operator or _DEQUANTIZE in operator
 
 
+def is_dequantize(operator: str) -> bool:
+    """Return whether an operator dequantizes."""
+    return _DEQUANTIZE in operator
+
+
 def only_converts(operators: Iterable[str]) -> bool:
     """Return whether calls of these operators only convert to integers and back."""
     computing = [name for name in operators if "getitem" not in name]
@@ -42,7 +47,7 @@ def converted_outside(
     operator = operator_of(node)
     if not is_quantization(operator):
         return ""
-    back = _DEQUANTIZE in operator
+    back = is_dequantize(operator)
     beside = [*node.users] if back else node.all_input_nodes[:1]
     if not beside or any(map(delegated, beside)):
         return ""

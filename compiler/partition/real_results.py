@@ -6,10 +6,12 @@ steps; the stock runtime refuses to write these into the integers of the program
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 
 from compiler.interface.partitioner import DelegationSpec
-from compiler.partition.quantized_regions import is_quantization
+from compiler.partition.quantized_regions import is_dequantize, is_quantization
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.tags import set_tag, tag_of
 from compiler.partition.verdicts import calls_in
@@ -45,6 +47,30 @@ def keep_integers_inside(module: torch.fx.GraphModule, specs: dict[str, Delegati
             note(node, "quantization", NodeOutcome.REJECTED, _WHY)
     for tag in named & (before - set(map(tag_of, nodes))):
         del specs[tag]
+
+
+def leave_once(module: torch.fx.GraphModule, specs: Mapping[str, DelegationSpec]) -> None:
+    """Let equal dequantizes of a value leave their partition as one of them.
+
+    They are one tensor for OpenVINO's front end, which refuses it as two results.
+
+    Args:
+        module: tagged; changed, with the bodies of its control flow
+        specs: of each tag
+    """
+    named = {tag for tag, spec in specs.items() if _returns_reals(spec.backend_id)}
+    first: dict[object, torch.fx.Node] = {}
+    for node in [one for one, _ in calls_in(module)] if named else []:
+        tag = tag_of(node)
+        outside = [user for user in node.users if tag_of(user) != tag]
+        if tag not in named or not outside or not is_dequantize(operator_of(node)):
+            continue
+        key = node.graph, tag, node.target, str((node.args, node.kwargs))
+        kept = first.setdefault(key, node)
+        if kept is not node:
+            node.replace_all_uses_with(kept, outside.__contains__)
+            if not node.users:
+                node.graph.erase_node(node)
 
 
 def _returns_reals(backend_id: str) -> bool:

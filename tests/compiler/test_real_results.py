@@ -8,6 +8,7 @@ import torch.ao.quantization.fx._decomposed
 from torch import nn
 
 from compiler import DelegationSpec
+from compiler.partition.real_results import leave_once
 from compiler.partition.run_partitioner import answer_of
 from compiler.partition.tags import tag_of
 from tests.compiler.delegation import ByNode, edge
@@ -80,3 +81,30 @@ def test_other_backends_hand_on_integers() -> None:
     found = _tags("VulkanBackend")
     assert found["quantize_per_tensor_default"] == "a"
     assert found["dequantize_per_tensor_default_1"] == "b"
+
+
+class Twice(nn.Module):
+    """A quantized value that two operators read elsewhere, each through a dequantize of its own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        stored = _quantized.quantize_per_tensor.default(torch.sin(x), *_FACTS)
+        near, far = (_quantized.dequantize_per_tensor.default(stored, *_FACTS) for _ in range(2))
+        return torch.cos(far) + torch.relu(near)
+
+
+def test_equal_dequantizes_leave_a_partition_as_one() -> None:
+    apart = {"aten_cos_default": "b", "aten_relu_default": "c"}
+    partitioner = ByNode(
+        lambda node: apart.get(node.name, "a" if "add" not in node.name else "c"),
+        **{tag: DelegationSpec("OpenvinoBackend", []) for tag in "abc"},
+    )
+    x = torch.randn(2, 3)
+    program = edge(Twice(), x).exported_program()
+    result = answer_of(partitioner, program)
+    leave_once(program.graph_module, result.partition_tags)
+    nodes = {node.name: node for node in program.graph.nodes}
+    read = {nodes[name].all_input_nodes[0].name for name in apart}
+    assert len(read) == 1
+    assert {tag_of(nodes[name]) for name in read} == {"a"}
+    assert sum("dequantize" in name for name in nodes) == 1
+    torch.testing.assert_close(program.module()(x), Twice()(x))
