@@ -10,7 +10,12 @@ from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
 from inspector.tables.machine import environment_table
 from inspector.toolchain.environments import EnvironmentCreationError, install, remove
 from schema.objects.plural import plural
-from schema.vendors.environments import Environment, environments, environments_folder
+from schema.vendors.environments import (
+    Environment,
+    environments,
+    environments_folder,
+    unfinished,
+)
 
 
 def install_environment(options: Namespace) -> Answer:
@@ -41,6 +46,9 @@ def list_environments(_options: Namespace) -> Answer:
     """List the environments."""
     found = environments()
     lines = [f"{plural(len(found), 'environment')} in {environments_folder()}"]
+    names = [one.name for one in unfinished()]
+    text = "{0} cannot be used, its installation has not ended: etscope backends remove {0}"
+    lines += map(text.format, names)
     data = {"environments": [_json(one) for one in found]}
     tables = (shown(environment_table(found)),) if found else ()
     return Answer(data, lines=lines, tables=tables)

@@ -24,6 +24,7 @@ from schema.vendors.environments import (
     environments,
     environments_folder,
     python_in,
+    unfinished,
 )
 from schema.vendors.table import Vendor, unknown_vendor, vendor_called
 
@@ -108,17 +109,19 @@ def create(
 
 
 def remove(name: str) -> Environment:
-    """Remove an environment.
+    """Remove an environment, or what a creation that was killed has left of one.
 
     Raises: EnvironmentCreationError for a name that none has
     """
     vendor = vendor_called(name)
-    found = environment(vendor.alias if vendor is not None else name)
+    alias = vendor.alias if vendor is not None else name
+    left = (Environment(one.name, one, python_in(one)) for one in unfinished() if one.name == alias)
+    found = environment(alias) or next(left, None)
     if found is None:
         there = ", ".join(one.name for one in environments()) or "none"
         raise EnvironmentCreationError(f"no environment {name!r}; available: {there}")
     try:
-        (found.folder / FACTS).unlink()  # from now on it is not found
+        (found.folder / FACTS).unlink(missing_ok=True)  # from now on it is not found
         shutil.rmtree(found.folder)
     except OSError as error:
         raise EnvironmentCreationError(f"{error.filename}: {error.strerror}") from error

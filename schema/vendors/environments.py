@@ -64,6 +64,13 @@ def environments() -> tuple[Environment, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def unfinished() -> tuple[Path, ...]:
+    """Return the folders of environments that cannot be used: their creation has not ended."""
+    root = environments_folder()
+    folders = sorted(root.iterdir()) if root.is_dir() else ()
+    return tuple(one for one in folders if one.is_dir() and _environment(one) is None)
+
+
 def environment(name: str) -> Environment | None:
     """Return the environment of a backend, None if it is not there."""
     return next((one for one in environments() if one.name == name), None)

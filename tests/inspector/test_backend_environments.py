@@ -74,6 +74,15 @@ def test_cancelled_environment_leaves_nothing() -> None:
     assert not (environments_folder() / "toy").exists()
 
 
+def test_environment_whose_creation_was_killed_is_listed_and_removed() -> None:
+    folder = environments_folder() / "vgf"
+    (folder / "bin").mkdir(parents=True)
+    assert environments() == ()
+    assert "vgf cannot be used, its installation has not ended" in run("backends", "list").out
+    assert run("backends", "remove", "vgf").code == 0
+    assert not folder.exists()
+
+
 def test_vendor_that_is_unknown_or_not_in_the_index_is_one_sentence() -> None:
     with pytest.raises(EnvironmentCreationError, match="nonesuch"):
         install("nonesuch", lambda _text: None)
