@@ -81,6 +81,7 @@ class ExecutionError(RuntimeError):
         instruction: index in its chain, None outside of instructions
         operator: full name of the operator or backend, empty if not applicable
         source: line of Python that the instruction comes from, empty if not recorded
+        call: number of the call of a sequence, None outside of one
     """
 
     def __init__(self, code: ErrorCode, reason: str, *, remedy: str | None = None) -> None:
@@ -92,6 +93,7 @@ class ExecutionError(RuntimeError):
         self.instruction: int | None = None
         self.operator = ""
         self.source = ""
+        self.call: int | None = None
 
     def located(
         self,
@@ -100,6 +102,7 @@ class ExecutionError(RuntimeError):
         instruction: int | None = None,
         operator: str = "",
         source: str = "",
+        call: int | None = None,
     ) -> ExecutionError:
         """Return self with the parts of the location filled in that are still unknown."""
         self.method = self.method or method
@@ -107,12 +110,16 @@ class ExecutionError(RuntimeError):
             self.instruction = instruction
         self.operator = self.operator or operator
         self.source = self.source or source
+        if self.call is None:
+            self.call = call
         return self
 
     @property
     def place(self) -> str:
         """Return the location as a string, empty when it is unknown."""
-        parts = [f"method {self.method!r}"] if self.method else []
+        parts = [f"call {self.call}"] if self.call is not None else []
+        if self.method:
+            parts.append(f"method {self.method!r}")
         if self.instruction is not None:
             parts.append(f"instruction {self.instruction}")
         if self.operator:

@@ -21,7 +21,7 @@ from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described
 from inspector.worker.recording import Recording
 from inspector.worker.tasks import Task
-from runtime import EventTracer, Method
+from runtime import EventTracer, ExecutionError, Method
 from schema.program import ProgramFile
 
 _TOKEN_TYPES = (torch.int64, torch.int32)
@@ -151,15 +151,21 @@ class SequencePass:
     def _call(
         self, number: int, given: tuple[str, Sequence[Any]], tracer: EventTracer | None
     ) -> float:
-        """Run a method on inputs once; return the time in ms."""
+        """Run a method on inputs once; return the time in ms.
+
+        Raises: ExecutionError, which names the call
+        """
         name, inputs = given
         method = self._loaded(name)
         method.tracer = tracer
         if tracer is not None:
             tracer.bundled_input_index = number
-        method.set_inputs(inputs)
-        start = time.perf_counter()
-        method.run()
+        try:
+            method.set_inputs(inputs)
+            start = time.perf_counter()
+            method.run()
+        except ExecutionError as error:
+            raise error.located(call=number) from None
         spent = (time.perf_counter() - start) * 1e3
         if tracer is not None:
             tracer.bundled_input_index = -1  # a method that is loaded next is of no call

@@ -187,6 +187,19 @@ def plant(folder: Path, call: int) -> None:
     (folder / "values.debug").write_bytes(data)
 
 
+@pytest.mark.parametrize("wrong", ["torch.ones(4)", "torch.ones(3).double()"])
+def test_an_error_names_the_call_that_it_is_in(tmp_path: Path, program: Path, wrong: str) -> None:
+    path = tmp_path / "data.py"
+    path.write_text(
+        "import torch\n\ndef words():\n"
+        f"    for n in range(5):\n        yield (torch.ones(3) if n != 3 else {wrong},)\n"
+    )
+    words = ("--sequence", f"{path}:words", "-o", str(tmp_path / "r"))
+    found = run("run", str(program), *words)
+    assert found.code == 2
+    assert found.err.startswith("etscope: call 3, method 'forward': ")
+
+
 def test_what_a_sequence_has_no_place_for_is_refused(tmp_path: Path, program: Path) -> None:
     folder = _folder(tmp_path)
     for words, sentence in (
