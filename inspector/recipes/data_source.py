@@ -53,10 +53,12 @@ class DataSource:
     def files(self) -> tuple[Path, ...]:
         """Return the files with samples in a folder, in natural order of their names.
 
+        Hidden ones are left out: archivers and editors leave such files of their own.
+
         Raises: OSError
         """
-        found = (one for one in Path(self.path).iterdir() if one.suffix in SAMPLE_SUFFIXES)
-        return tuple(sorted(found, key=_natural))
+        found = [one for one in Path(self.path).iterdir() if one.suffix in SAMPLE_SUFFIXES]
+        return tuple(sorted((one for one in found if one.name[0] != "."), key=_natural))
 
 
 def _natural(path: Path) -> tuple[tuple[int, str], ...]:

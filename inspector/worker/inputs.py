@@ -145,11 +145,13 @@ def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noq
 
     Raises: ValuesError for anything else
     """
+    if isinstance(value, np.generic):
+        value = cast("Any", value).item()
     if isinstance(value, torch.Tensor | int | float):
         yield value
         return
     if isinstance(value, np.ndarray):
-        yield torch.as_tensor(np.ascontiguousarray(cast("Any", value)))
+        yield _of_array(cast("np.ndarray[Any, Any]", value), where)
         return
     if isinstance(value, Mapping):
         value = list(cast("Mapping[Any, Any]", value).values())
@@ -158,6 +160,19 @@ def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noq
         raise ValuesError(f"{where}: expected tensors and scalars, found {name}")
     for item in cast("list[Any]", value):
         yield from flat_values(item, where, depth + 1)
+
+
+def _of_array(value: np.ndarray[Any, Any], where: str) -> torch.Tensor:
+    """Return an array as a tensor; torch knows neither foreign byte orders nor negative strides.
+
+    Raises: ValuesError for elements that no tensor has
+    """
+    native = value.astype(value.dtype.newbyteorder("="), order="C", copy=False)
+    try:
+        return torch.as_tensor(native)
+    except TypeError:
+        words = f"expected numbers or truth values, found an array of {value.dtype}"
+        raise ValuesError(f"{where}: {words}") from None
 
 
 def printed(value: Any, mode: str) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from torch import nn
 from compiler import to_edge
 from inspector.worker.data_set import calibration_calls, inputs_named, open_data
 from inspector.worker.exporter import AnswerError
+from inspector.worker.inputs import ValuesError
 from runtime import Runtime
 from tests.inspector.cli_runs import run
 
@@ -104,3 +106,30 @@ def test_an_evaluation_takes_the_items_of_its_method(folder: Path) -> None:
     found = evaluated("wide", "--method", "narrow")
     assert found.code
     assert "no sample is for narrow, found wide" in found.err
+
+
+_ARRAYS = """
+import numpy as np
+
+def scalars():
+    yield np.float32(1.5), np.int64(2), True
+"""
+
+
+def test_arrays_are_read_in_any_byte_order_and_hidden_files_left_out(tmp_path: Path) -> None:
+    row = np.arange(4)
+    for number, array in enumerate((row.astype(">f4"), row.astype("<f4")[::-1])):
+        np.save(tmp_path / f"{number}.npy", array)
+    (tmp_path / "._0.npy").write_bytes(b"left by an archiver")
+    found = list(open_data(str(tmp_path), None, _quiet).samples(1, "forward"))
+    assert [one.inputs[0].tolist() for one in found] == [[0.0, 1.0, 2.0, 3.0], [3.0, 2.0, 1.0, 0.0]]
+    np.save(tmp_path / "2.npy", np.array(["a"]))
+    with pytest.raises(ValuesError, match=r"sample 2: expected numbers or truth values, found"):
+        list(open_data(str(tmp_path), None, _quiet).samples(1, "forward"))
+    (tmp_path / "data.py").write_text(_ARRAYS)
+    samples = open_data(f"{tmp_path}/data.py:scalars", None, _quiet).samples(3, "forward")
+    assert [one.inputs for one in samples] == [[1.5, 2, True]]
+
+
+def _quiet(*_kind: object, **_content: object) -> None:
+    """Hear no message."""
