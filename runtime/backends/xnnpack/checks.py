@@ -108,6 +108,10 @@ def _types(node: PayloadNode, values: Values) -> str:
         datatype = values[ident].datatype
         if datatype in WEIGHT_ONLY or (datatype == Datatype.QDINT8 and node.kind != "Convert"):
             return f"its result is {datatype.name.lower()}, which it does not return"
+    if isinstance(node.form, n.Unary) and node.kind != "Convert":
+        given, made = (values[ident].datatype for ident in (*node.inputs, *node.outputs))
+        if given != made:  # the kernels would write beyond the table that they make of it
+            return f"its result is {made.name.lower()}, its operand {given.name.lower()}"
     return _weights(node, values) if weighted else ""
 
 

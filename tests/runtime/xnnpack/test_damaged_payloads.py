@@ -349,3 +349,21 @@ def test_sweep_of_damaged_numbers_takes_down_no_process_but_the_kernels() -> Non
     case = convolution()
     again = Runtime.get().load_program(case.program).load_method("forward", engine="native")
     assert len(again.execute(case.inputs)) == 1
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("isolate", [False, True])
+def test_sizes_that_no_memory_is_enough_for_are_refused_each_time(isolate: bool) -> None:
+    tall = (1, (1 << 32) - 1, 6000, 4)  # 400 TB
+    case = damaged(convolution, lambda old: value(0, dims=tall)(value(1, dims=tall)(old)))
+    program = Runtime.get().load_program(case.program)
+    method = program.load_method("forward", engine="native", isolate=isolate)
+    for _ in range(3):
+        with pytest.raises(DelegateError, match="out of memory"):
+            method.execute(case.inputs)
+
+
+def test_a_function_from_one_dtype_to_another_is_refused() -> None:
+    error = refusal(damaged(convolution, node(2, kind="Sigmoid")), "torch")
+    assert "node 2 (Sigmoid)" in str(error)
+    assert "its result is float32, its operand qint8" in error.reason

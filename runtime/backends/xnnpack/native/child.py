@@ -23,7 +23,7 @@ LIBRARY = "libexecutorch_backend_xnnpack.so"
 THREADS = "libexecutorch_threadpool.so"
 INVALID = 0xFFFFFFFF  # XNN_INVALID_VALUE_ID
 _OK = 0
-_TOO_SMALL = 6
+_NO_MEMORY = _TOO_SMALL = 6
 MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
 _STATUS: tuple[str, ...] = (
     "success",
@@ -172,6 +172,7 @@ class KernelModel:
         """
         self.library = library
         self._regions = regions
+        self._lost = _OK
         self._times: Any = None
         self._needed = c.c_size_t()
         self._kept: list[Any] = []
@@ -246,8 +247,16 @@ class KernelModel:
             self.library.call(
                 "xnn_reshape_external_value", self._runtime, ident, len(sizes), self._sizes(sizes)
             )
-        self.library.call("xnn_reshape_runtime", self._runtime)
+        status = self.planned(self.library.kernels.xnn_reshape_runtime(self._runtime))
+        if status != _OK:
+            raise LibraryError(self.status("xnn_reshape_runtime", status))
         return [self._shape(ident) for ident in outputs]
+
+    def planned(self, status: int) -> int:
+        """Return the status of planning memory; after a failure the library succeeds without."""
+        if status == _NO_MEMORY:
+            self._lost = status
+        return self._lost or status
 
     def _shape(self, ident: int) -> list[int]:
         rank, sizes = c.c_size_t(), (c.c_size_t * MAX_DIMS)()

@@ -248,7 +248,7 @@ class InPlaceCall:
                 sizes[:] = shape if order is None else [shape[dim] for dim in order]
             if status := take():
                 raise self._error("xnn_reshape_external_value", status)
-        if status := self._reshape():
+        if status := self._model.planned(self._reshape()):
             raise self._error("xnn_reshape_runtime", status)
 
     def _have_sizes(self) -> bool:
@@ -294,7 +294,7 @@ class InPlaceCall:
         for end, (_, _, sizes, take) in zip(self._inputs, self._takers, strict=True):
             sizes[: len(end.slot.sizes)] = end.ordered(end.slot.sizes)
             take()
-        if not self._reshape():  # sizes that kernels refuse are no error until given
+        if not self._model.planned(self._reshape()):  # refused sizes are no error until given
             self._setup()
 
     def _ask(self, given: tuple[torch.Size, ...]) -> KnownSizes:
