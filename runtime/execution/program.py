@@ -56,6 +56,7 @@ class Program:
         self._depth = depth
         self._methods: dict[str, Method] = {}
         self._engines: dict[str, str] = {}
+        self._isolated: set[str] = set()
 
     @property
     def method_names(self) -> set[str]:
@@ -98,19 +99,22 @@ class Program:
                 ExecutionError; slower, since a call is two messages
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be
-            loaded, or is loaded with another engine
+            loaded, or is loaded with another engine, or not isolated
         """
         if name not in self._methods:
             self._methods[name] = self.fresh_method(
                 name, engine=engine or "auto", emulate=emulate, isolate=isolate
             )
             self._engines[name] = engine or "auto"
+            (self._isolated.add if isolate else self._isolated.discard)(name)
+        other = ""
         if engine and self._engines[name] != engine:
-            raise ExecutionError(
-                ErrorCode.InvalidState,
-                f"method {name!r} is loaded with engine {self._engines[name]!r}",
-                remedy="Unload it first.",
-            )
+            other = f"engine {self._engines[name]!r}"
+        elif isolate and name not in self._isolated:
+            other = "its kernels in this process"
+        if other:
+            reason = f"method {name!r} is loaded with {other}"
+            raise ExecutionError(ErrorCode.InvalidState, reason, remedy="Unload it first.")
         return self._methods[name]
 
     @gc_suspended()

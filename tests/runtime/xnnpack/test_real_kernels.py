@@ -185,6 +185,17 @@ def test_kernels_run_in_the_process_of_the_method_unless_isolated(tmp_path: Path
         assert torch.equal(one[0], other[0])
 
 
+def test_a_method_in_this_process_is_not_handed_out_as_isolated() -> None:
+    program = Runtime().load_program(NET)
+    method = program.load_method("forward", engine="torch")
+    with pytest.raises(ExecutionError, match="loaded with its kernels in this process"):
+        program.load_method("forward", isolate=True)
+    assert program.load_method("forward") is method
+    program.unload_method("forward")
+    isolated = program.load_method("forward", engine="torch", isolate=True)
+    assert program.load_method("forward", isolate=True) is isolated
+
+
 ORPHAN = """
 import os, subprocess, sys
 code = '''
