@@ -7,6 +7,17 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 _KINDS = bool | int | float | str
+_ENDS = "get_eos_ids"  # which may be a list
+_NUMBERS = frozenset(
+    {
+        _ENDS,
+        "get_bos_id",
+        "get_max_context_len",
+        "get_max_seq_len",
+        "get_n_layers",
+        "get_vocab_size",
+    }
+)  # that a runner reads as integers; the wheel's ends its process at another value
 
 
 class MetadataError(ValueError):
@@ -47,6 +58,9 @@ def metadata_values(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
         if not all(isinstance(one, _KINDS) and _is_held(one) for one in listed):
             words = f"expected a number of 64 bits, a text or a list of them, found {value!r:.60}"
             raise MetadataError(words, f".{name}")
+        of_runner: list[Any] = listed if name == _ENDS else [value]
+        if name in _NUMBERS and any(type(one) is not int for one in of_runner):
+            raise MetadataError(f"expected an integer, found {value!r:.60}", f".{name}")
     return cast("dict[str, Any]", content)
 
 

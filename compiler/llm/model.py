@@ -109,6 +109,9 @@ def _with_windows(config: LlmConfig, sizes: OwnSizes) -> OwnSizes:
     if sink is not None:
         pattern = (int(sink.split(",")[1]),)
     assert pattern is not None
+    if sizes.n_layers % len(pattern):
+        words = f"{len(pattern)} windows, which do not divide the {sizes.n_layers} layers"
+        raise LlmConfigError(f"model.local_global_attention: {words}")
     windows = tuple(pattern[at % len(pattern)] for at in range(sizes.n_layers))
     return replace(sizes, windows=windows)
 

@@ -43,9 +43,9 @@ def linear_word(given: QuantizationConfig) -> str:
 
 
 def table_word(given: QuantizationConfig) -> str:
-    """Return the word of ``embedding_quantize``, which is ``BITS,GROUP``; empty without one."""
-    bits, _, group = (given.embedding_quantize or "").partition(",")
-    return f"{bits}:group={group}" if bits and group not in ("", "0") else bits
+    """Return the word of ``embedding_quantize``, ``BITS,GROUP`` or ``BITS``; empty without one."""
+    bits, comma, group = (given.embedding_quantize or "").partition(",")
+    return f"{bits}:group={group}" if comma and group not in ("0", "none", "None") else bits
 
 
 def quantization_problems(given: QuantizationConfig) -> Iterator[tuple[str, str]]:

@@ -40,6 +40,10 @@ def _content(metadata: object, **groups: Any) -> dict[str, Any]:
         ({"x": [1, -(1 << 70)]}, "base.metadata.x: expected a number of 64 bits"),
         ({"x": "\ud800"}, "base.metadata.x: expected a number"),
         ({"x": "a\0b"}, "base.metadata.x: expected a number"),
+        ({"get_bos_id": "x"}, "base.metadata.get_bos_id: expected an integer, found 'x'"),
+        ({"get_bos_id": [1]}, "base.metadata.get_bos_id: expected an integer"),
+        ({"get_eos_ids": [1, 2.5]}, "base.metadata.get_eos_ids: expected an integer"),
+        ({"get_max_seq_len": True}, "base.metadata.get_max_seq_len: expected an integer"),
     ],
 )
 def test_what_no_program_can_hold_is_named_by_its_path(metadata: object, words: str) -> None:
@@ -88,6 +92,10 @@ def test_values_are_asked_by_name() -> None:
             {"model": {**CACHE, "use_attention_sink": "2,6", "local_global_attention": [4]}},
             "model.use_attention_sink: excludes model.local_global_attention",
         ),
+        (
+            {"quantization": {"embedding_quantize": "4,"}},
+            "quantization.embedding_quantize: expected BITS,GROUP",
+        ),
         ({"quantization": {"group_size": 32}}, "quantization.group_size: needs quantization.qmode"),
         (
             {"quantization": {"calibration_limit": 5}},
@@ -102,6 +110,19 @@ def test_values_are_asked_by_name() -> None:
 def test_settings_without_effect_are_refused(content: dict[str, Any], words: str) -> None:
     with pytest.raises(LlmConfigError, match=words):
         config_of(content)
+
+
+@pytest.mark.parametrize("pattern", [[1, 2, 3], [8, 0]])
+def test_a_pattern_of_windows_is_repeated_over_all_layers(pattern: list[int]) -> None:
+    params = {**SMALL, "n_layers": 4}
+    content = {"base": {**LLAMA, "params": params}, "model": {**CACHE}}
+    content["model"]["local_global_attention"] = pattern
+    if 4 % len(pattern) == 0:
+        assert export_llm(config_of(content)).buffer
+        return
+    words = "model.local_global_attention: 3 windows, which do not divide the 4 layers"
+    with pytest.raises(LlmConfigError, match=words):
+        export_llm(config_of(content))
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, "2", 1 << 70, [1, "a"], True, 1.5])
