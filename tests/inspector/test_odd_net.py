@@ -28,12 +28,11 @@ class OddNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.table = nn.Embedding(50, 8)
-        self.up = nn.ConvTranspose2d(8, 4, 3, stride=2)
-        self.norm = nn.BatchNorm2d(4)
+        self.decoder = nn.Sequential(nn.ConvTranspose2d(8, 4, 3, stride=2), nn.BatchNorm2d(4))
         self.register_buffer("running", torch.zeros(1, 4))
 
     def forward(self, ids):
-        x = self.norm(self.up(self.table(ids).permute(0, 3, 1, 2))).softmax(1).mean((2, 3))
+        x = self.decoder(self.table(ids).permute(0, 3, 1, 2)).softmax(1).mean((2, 3))
         self.running.mul_(0.9).add_(x)
         return x + self.running
 
@@ -86,10 +85,10 @@ def test_a_layer_of_several_nodes_has_a_module_and_a_line(session: Session) -> N
     table = operators(session, "forward", AUTOMATIC)
     cells = {column.id: list(map(str, column.values)) for column in table.columns}
     fused = next(
-        at for at, name in enumerate(cells["operator"]) if "Deconv" in name or "up" in name
+        at for at, name in enumerate(cells["operator"]) if "Deconv" in name or "decoder" in name
     )
     assert "norm_legit" in cells["node"][fused]
-    assert cells["module"][fused] == "up"
+    assert cells["module"][fused] == "decoder"
     assert "net.py" in cells["source"][fused]
 
 
