@@ -7,7 +7,7 @@ become this, so that every view, count and search is written once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -221,10 +221,14 @@ def inner_name(node: str, number: int) -> str:
 _NO_GRAPHS: Mapping[str, Graph] = MappingProxyType({})
 
 
-def common_module(paths: Iterable[str]) -> str:
-    """Return the innermost module that holds all of these, empty for the whole model."""
+def common_module(nodes: Sequence[GraphNode]) -> str:
+    """Return the innermost module that holds all nodes that compute, empty for the whole model.
+
+    Those that move data count where no other does: a kernel takes in what lies before it.
+    """
+    computing = [node for node in nodes if is_compute(node.target)]
     found: list[str] = []
-    for parts in zip(*(path.split(".") for path in paths), strict=False):
+    for parts in zip(*(node.module_path.split(".") for node in computing or nodes), strict=False):
         if len(set(parts)) > 1:
             break
         found.append(parts[0])

@@ -46,7 +46,7 @@ def module_rows(method: str, times: Times, graphs: Graphs) -> tuple[TimeRow, ...
         graph = graphs[number]
         if graph is None or not event.nodes:
             return ("no module known",)
-        parts = common_module(graph.nodes[node].node.module_path for node in event.nodes).split(".")
+        parts = common_module([graph.nodes[node].node for node in event.nodes]).split(".")
         found = [".".join(parts[: at + 1]) for at in range(len(parts)) if parts[at]]
         return found or ("no module known",)
 

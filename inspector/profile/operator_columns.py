@@ -176,7 +176,7 @@ class _Maker:
         self.ran = joined.method
         finder = _NodeFinder(joined)
         nodes = [finder.nodes(link) for link in self.found.links]
-        self.modules = tuple(common_module(node.module_path for node in of) for of in nodes)
+        self.modules = tuple(map(common_module, nodes))
         self.sources = tuple(_source(of[-1]) if of else "" for of in nodes)
 
     def _ns(self, events: Ints) -> Floats:

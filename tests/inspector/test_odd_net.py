@@ -88,6 +88,7 @@ def test_a_layer_of_several_nodes_has_a_module_and_a_line(session: Session) -> N
         at for at, name in enumerate(cells["operator"]) if "Deconv" in name or "decoder" in name
     )
     assert "norm_legit" in cells["node"][fused]
+    assert cells["node"][fused].startswith("aten_permute_copy")  # of the model itself
     assert cells["module"][fused] == "decoder"
     assert "net.py" in cells["source"][fused]
 

@@ -136,13 +136,13 @@ def test_module_of_an_operator_holds_all_of_its_nodes(made: Any, name: str, kind
     assert session.record is not None
     graph = edge_graph(session.record, "forward")
     assert graph is not None
-    modules = {node.name: node.module_path for node in graph.nodes}
+    nodes = {node.name: node for node in graph.nodes}
     table = build("operators", session, "forward")
     assert isinstance(table, Table)
     columns = {column.id: column.values for column in table.columns}
     checked = 0
     for names, module in zip(columns["node"], columns["module"], strict=True):
-        known = [modules[name] for name in str(names).split(", ") if name in modules]
+        known = [nodes[name] for name in str(names).split(", ") if name in nodes]
         assert (module or "") == common_module(known)
         checked += len(known) > 1
     assert checked or kind == OURS
