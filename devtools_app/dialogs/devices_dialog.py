@@ -197,8 +197,10 @@ class DevicesDialog(QDialog):
             field.setFont(theme.mono())
         actions = QHBoxLayout()
         actions.addWidget(push_button("Save", "Save the device", self.save))
-        actions.addWidget(push_button("Test", "Save and connect to the device", self.try_out))
-        actions.addWidget(push_button("Remove", "Forget the device", self.forget))
+        actions.addWidget(
+            push_button("Test", "Test the connection; the device is saved first", self.try_out)
+        )
+        actions.addWidget(push_button("Remove", "Remove the device from the list", self.forget))
         actions.addStretch(1)
         layout = QVBoxLayout(self)
         area = scrolled(form, "Fields of the device")

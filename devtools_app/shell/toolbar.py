@@ -52,7 +52,7 @@ class GotoButton(PushButton):
         self._theme = theme
         self._wanted = 0
         self.setObjectName("goto")
-        self.setAccessibleName("Find node, operator or module")
+        self.setAccessibleName("Find node, operator, module")
         theme.follow(self._fit)
         self._fit()
 
@@ -90,7 +90,7 @@ class RecompileButton(FittingButton):
 
     def __init__(self) -> None:
         tip = "Recompile by the recipe, run and compare  (Ctrl+R)"
-        super().__init__(_RECOMPILE, "Recompile, run and compare", tip)
+        super().__init__(_RECOMPILE, "Recompile and run, then compare", tip)
         set_role(self, "primary", "true")
 
 

@@ -141,7 +141,7 @@ class BisectView(QWidget):
         self._go = push_button("Find nodes", "", self.start)
         set_role(self._go, "primary", "true")
         self._keep = push_button(
-            "Keep these off", "Change the recipe accordingly; Ctrl+R recompiles", self.keep_off
+            "Keep these off", "Keep these off by the recipe; Ctrl+R recompiles", self.keep_off
         )
 
     @property
@@ -251,7 +251,7 @@ class BisectView(QWidget):
         self._go.setText("Go on" if again else "Find nodes")
         tip = "with the earlier trials" if again else "by trying programs without some of them"
         self._go.setToolTip(f"Find the smallest set of nodes to keep off the delegate, {tip}")
-        self._go.setAccessibleName(self._go.toolTip())
+        self._go.setAccessibleName(f"{self._go.text()}: {self._go.toolTip()}")
         self._anew.setVisible(again)
         self._title.setText(_title(found))
         self._title.setToolTip(found.target if found is not None else "")

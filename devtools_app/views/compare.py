@@ -98,7 +98,7 @@ class ComparePane(PanelActions, Pane):
         self.tree = DotList(context.theme, "Variants of this program")
         self._disk = push_button(
             "Disk use…",
-            "What runs and variants take on the disk, and removing some",
+            "Disk use of runs and variants, and removing some",
             lambda: context.ask(ShowDisk()),
         )
         self._variant_side = QWidget()

@@ -95,7 +95,7 @@ class EvaluatePane(PanelActions, Pane):
         self.lists.show_choices(_LISTS, _WORST)
         self.add_tool(self.lists)
         self._start = push_button(
-            "Evaluate", "Run all open programs over the data set", self.evaluate
+            "Evaluate", "Evaluate all open programs over the data set", self.evaluate
         )
         self.add_tool(self._start, right=True)
         self._cancel = self.add_button(

@@ -74,10 +74,10 @@ class RecipeView(QWidget):
         self.suggestions = DotList(context.theme, "Changes that reduce boundaries")
         self._hint = _label("muted")
         self._suggest = push_button(
-            "Find suggestions", "Try changes that reduce boundaries", self.suggest
+            "Find suggestions", "Find suggestions: changes that reduce boundaries", self.suggest
         )
         self._problem = _label("bad")
-        self._apply = push_button("Apply", "Use the recipe as it is written", self.apply_text)
+        self._apply = push_button("Apply", "Apply the recipe as it is written", self.apply_text)
         self._tabs = QTabWidget()
         self._tabs.setAccessibleName("Recipe as form, text or Python")
         self._tabs.setDocumentMode(True)
@@ -232,13 +232,13 @@ class RecipeView(QWidget):
             "Redo", "Redo the last undone edit", lambda: ask(UndoRecipe(again=True))
         )
         self._python = push_button(
-            "Copy as Python", "Copy a script that builds the program", self.copy_python
+            "Copy as Python", "Copy as Python that builds the program", self.copy_python
         )
         self._command = push_button(
-            "Copy as command", "Copy commands that build the program", self.copy_command
+            "Copy as command", "Copy as commands that build the program", self.copy_command
         )
         self._go = push_button(
-            "Recompile and run", "Recompile, run and compare", lambda: ask(Recompile())
+            "Recompile and run", "Recompile and run, then compare", lambda: ask(Recompile())
         )
         set_role(self._go, "primary", "true")
 

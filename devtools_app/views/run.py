@@ -75,14 +75,14 @@ class RunView(QWidget):
         self._go = push_button("Run", "Run the program", self._start)
         set_role(self._go, "primary", "true")
         self._verify = push_button(
-            "Run all cases", "Run all bundled cases and compare", self._check
+            "Run all cases", "Run all cases of the bundle and compare", self._check
         )
         self._bundle = push_button(
             "Create a bundle…", "Create a bundled program from this program", self._ask_bundle
         )
         self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
         self._stop = push_button(
-            "Stop", "End with the runs there are; their files are written and opened", self._end
+            "Stop", "Stop with the runs there are; their files are written and opened", self._end
         )
         self._fields = RunFields(context.theme, context.jobs.run_form)
         self._problem = problem_label()

@@ -61,6 +61,7 @@ _NOT_BEGUN = Need(
     " run one by one, and any value can be read and replaced on the way.",
 )
 _GOING = Need("Running", "The method runs up to the call.")
+_BEGIN = "run the method up to the call"
 _CHOOSE = Need("No value chosen", "Choose a value to read its elements or to replace it.")
 _ENGINES = {"auto": "the best engine", "native": "real kernels", "torch": "torch kernels"}
 
@@ -117,14 +118,18 @@ class StepView(QWidget):
         self._refresh()
 
     def _add_buttons(self) -> None:
-        self._begin = push_button("Begin", "Run the method up to the call", self.begin)
+        self._begin = push_button("Begin", f"Begin: {_BEGIN}", self.begin)
         set_role(self._begin, "primary", "true")
-        self._one = push_button("Step", "Run the next node", self.step_on)
-        self._here = push_button("Run to here", "Run all nodes before the one chosen", self.run_to)
-        self._rest = push_button("Go on", "Run the rest of the method", self.finish)
+        self._one = push_button("Step", "Step: run the next node", self.step_on)
+        self._here = push_button(
+            "Run to here", "Run to here: all nodes before the one chosen", self.run_to
+        )
+        self._rest = push_button("Go on", "Go on: run the rest of the method", self.finish)
         self._end = push_button("End", "End it here", self._give_up)
         self._other = push_button(
-            "Begin on torch kernels", "Begin again with the other engine", self._begin_on_torch
+            "Begin on torch kernels",
+            "Begin on torch kernels, the other engine",
+            self._begin_on_torch,
         )
         self._put = push_button("Replace", "Replace the value from now on", self.put)
         self._file = push_button("File…", "Choose a file with one tensor", self._choose)
@@ -329,6 +334,7 @@ class StepView(QWidget):
         self._begin.setVisible(not active)
         self._begin.setEnabled(self._call() is not None)
         self._begin.setText("Begin again" if walk is not None else "Begin")
+        self._begin.setAccessibleName(f"{self._begin.text()}: {_BEGIN}")
         for button in (self._one, self._here, self._rest, self._end):
             button.setVisible(active)
         self._one.setEnabled(ready and left > 0)

@@ -74,12 +74,14 @@ class SweepFormPage(QScrollArea):
         self.price.setWordWrap(True)
         self._problem = problem_label()
         self._sentence = ""
-        self.start = push_button("Start sweep", "Start the sweep", self._start)
+        self.start = push_button("Start sweep", "Start sweep", self._start)
         set_role(self.start, "primary", "true")
         self.each_module = push_button(
             "Quantize one module at a time", _EACH_MODULE, self._start_sensitivity
         )
-        self.results = push_button("Show results", "Show the sweep that is open", self.back.emit)
+        self.results = push_button(
+            "Show results", "Show results of the sweep that is open", self.back.emit
+        )
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_SOON_MS)

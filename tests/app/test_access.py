@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
@@ -76,6 +77,25 @@ def nameless(root: QWidget) -> list[str]:
     return found
 
 
+def unsaid(root: QWidget) -> list[str]:
+    """Return buttons whose name lacks their label, so that a voice cannot press what it reads."""
+    found = {
+        button.text().split("   ")[0].replace("&", "").rstrip(" …"): button
+        for button in buttons(root)
+    }
+    return [
+        f"{label}: {button.accessibleName()}"
+        for label, button in found.items()
+        if label.lower() not in button.accessibleName().lower()
+    ]
+
+
+def buttons(root: QWidget) -> list[QAbstractButton]:
+    """Return the buttons that are shown with words."""
+    every = root.findChildren(QAbstractButton)
+    return [one for one in every if one.isVisible() and any(map(str.isalpha, one.text()))]
+
+
 def settle(window: MainWindow, qtbot, name: str) -> None:
     """Bring a view to the front and wait until it has computed what it shows."""
     window.show_view(name)
@@ -95,7 +115,7 @@ def test_every_control_of_every_view_has_a_name(window, qtbot):
     for name in CENTRE + DOCKS:
         settle(window, qtbot, name)
         assert host_of(window, name).isVisible()
-        found[name] = nameless(host_of(window, name))
+        found[name] = nameless(host_of(window, name)) + unsaid(host_of(window, name))
     assert {name: missing for name, missing in found.items() if missing} == {}
 
 
@@ -107,10 +127,12 @@ def test_every_control_around_the_views_has_a_name(window):
     ]
     assert outside
     assert [type(one).__name__ for one in outside if not one.accessibleName()] == []
+    assert unsaid(window) == []
 
 
 def test_start_page_controls_have_names(make_window):
-    assert nameless(make_window()) == []
+    window = make_window()
+    assert nameless(window) == unsaid(window) == []
 
 
 def walk(window: MainWindow, qtbot, host: ViewHost) -> bool:

@@ -101,11 +101,11 @@ def test_a_device_is_described_tried_and_forgotten_in_the_dialog(
     buttons["Save the device"].click()
     assert device_named("pi").address == "pi@pi.local"
     chosen.setCurrentIndex(chosen.findData("box"))
-    buttons["Save and connect to the device"].click()
+    buttons["Test the connection; the device is saved first"].click()
     qtbot.waitUntil(lambda: dialog.outcome.startswith("Reached"), timeout=10_000)
     assert dialog.outcome.endswith("The runner is there.")
     assert device_named("box") == device
-    buttons["Forget the device"].click()
+    buttons["Remove the device from the list"].click()
     assert list(known_devices()) == ["pi"]
     dialog.reject()
 

@@ -213,7 +213,7 @@ def test_slow_run_tells_its_cost_and_stops_with_the_runs_there_are(
     monkeypatch.setattr(jobs, "Worker", lambda _kind: worker)
     view = panel(window, qtbot, folder / "model.pte")
     button(view, "Run the program").click()
-    stop = button(view, "End with the runs there are; their files are written and opened")
+    stop = button(view, "Stop with the runs there are; their files are written and opened")
     assert not stop.isVisible()
     worker.said = [StageProgress("run"), Expected(6_200.0, 3, 3, 43.4)]
     qtbot.waitUntil(lambda: "about 43 s" in view.facts, timeout=2_000)
@@ -231,7 +231,7 @@ def test_slow_run_tells_its_cost_and_stops_with_the_runs_there_are(
 def test_cases_of_a_bundled_program_are_a_table(window, qtbot, folder, here) -> None:
     view = panel(window, qtbot, folder / "cases.bpte")
     assert field(view, QComboBox, "Inputs").currentData() == "case"
-    button(view, "Run all bundled cases and compare").click()
+    button(view, "Run all cases of the bundle and compare").click()
     assert finish(window, qtbot).ended is Ended.FINISHED
     assert list(view.table.columns[2].values) == ["passed", "passed"]
 

@@ -66,16 +66,16 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     told = [one for one in view.findChildren(QLabel) if one.text() == "Not started"]
     assert sum(one.isVisible() for one in told) == 1
     view.engine.setCurrentIndex(view.engine.findData(engine))
-    press(view, "Run the method up to the call")
+    press(view, "Begin: run the method up to the call")
     walk = walk_of(view, qtbot)
     assert (walk.state.position, len(walk.state.nodes)) == (0, 6)
-    press(view, "Run the next node")
+    press(view, "Step: run the next node")
     assert walk_of(view, qtbot).state.position == 1
     qtbot.waitUntil(lambda: "aten_convolution_default" in view.nodes.rows.columns[5].values)
     name = "aten_convolution_default_2"
     window.router(Select(Selection(SelectionKind.NODE, "forward", COMPILED, name)))
     qtbot.waitUntil(lambda: view.nodes.current_key() == 3)
-    press(view, "Run all nodes before the one chosen")
+    press(view, "Run to here: all nodes before the one chosen")
     walk = walk_of(view, qtbot)
     assert walk.state.position == 3
     made = walk.state.nodes[1]["outputs"][0]
@@ -99,7 +99,7 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     value = walk_of(view, qtbot).state.values[last]
     assert (value["min"], value["max"], value["replaced"]) == (0.5, 0.5, True)
     assert view.refused == ""
-    press(view, "Run the rest of the method")
+    press(view, "Go on: run the rest of the method")
     qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
     outcome = view.stepping.current.outcome
     assert outcome.ended is Ended.FINISHED, outcome
@@ -111,13 +111,13 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
 def test_walk_that_dies_offers_the_other_engine_and_another_begins(make_window, qtbot) -> None:
     window = make_window()
     view = panel(window, qtbot, NET / "model.pte")
-    press(view, "Run the method up to the call")
+    press(view, "Begin: run the method up to the call")
     walk_of(view, qtbot)
     os.kill(view.stepping.pid, signal.SIGSEGV)
     qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
     assert view.stepping.current.outcome.ended is Ended.CRASHED
     assert "SIGSEGV" in view.error
-    press(view, "Begin again with the other engine")
+    press(view, "Begin on torch kernels, the other engine")
     walk = walk_of(view, qtbot)
     assert (walk.job.engine, walk.state.position) == ("torch", 0)
     press(view, "End it here")

@@ -299,7 +299,7 @@ def _see_guide(walker: Walker) -> None:
 
 
 def _palette_by_mouse(walker: Walker) -> None:
-    walker.click(walker.see("push button", "^Find node, operator or module$"))
+    walker.click(walker.see("push button", "^Find node, operator, module$"))
     _choose_in_palette(walker)
 
 
