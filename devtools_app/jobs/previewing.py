@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.compile_server import CompileServer
     from inspector.jobs.preview import Preview
     from inspector.jobs.run import JobRun
-    from inspector.jobs.suggestions import Suggestion
+    from inspector.jobs.suggestions import Suggestions
     from inspector.recipes.compile_job import CompileJob
 
 _POLL_MS = 20  # a preview follows the pointer in a menu
@@ -48,7 +48,7 @@ class Previews(QObject):
         self._queue: list[CompileJob] = []
         self._run: JobRun | None = None
         self._suggest: JobRun | None = None
-        self._suggested: tuple[CompileJob, tuple[Suggestion, ...] | str] | None = None
+        self._suggested: tuple[CompileJob, Suggestions | str] | None = None
         self._server: CompileServer | None = None
         self._timer: QTimer | None = None  # created on first use
 
@@ -109,7 +109,7 @@ class Previews(QObject):
         self._watch()
         self.changed.emit()
 
-    def suggestions(self, job: CompileJob) -> tuple[Suggestion, ...] | str | None:
+    def suggestions(self, job: CompileJob) -> Suggestions | str | None:
         """Return the suggestions for a recipe, or an error; None while unknown."""
         found = self._suggested
         return found[1] if found is not None and found[0] == job else None
@@ -186,6 +186,6 @@ class Previews(QObject):
         if run is None or outcome is None:
             return False
         self._suggest = None
-        found = outcome.sentence if run.result is None else run.result.suggestions
+        found = outcome.sentence if run.result is None else run.result
         self._suggested = (run.job.compile, found)
         return True

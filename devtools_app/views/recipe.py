@@ -171,7 +171,7 @@ class RecipeView(QWidget):
             return
         found = self._previews.suggestions(one.draft.present)
         self._suggest.setEnabled(not self._previews.suggesting)
-        entries = () if isinstance(found, str) or found is None else found
+        entries = () if isinstance(found, str) or found is None else found.suggestions
         fixes = [ListEntry(each.text, tone="bad") for each in self._fixes]
         ideas = [ListEntry(each.text, tone="accent") for each in entries]
         self.suggestions.show_entries([*fixes, *ideas])
@@ -181,16 +181,15 @@ class RecipeView(QWidget):
             text = "The program does not load as it is; choose what to keep out."
         elif found is None:
             text = "Delegating more nodes, or dropping small partitions, may save copies."
-        elif isinstance(found, str):
-            text = found
         else:
-            text = "Choose one to change the recipe." if found else "No change was found."
+            text = found if isinstance(found, str) else found.text
         self._hint.setText(text)
 
     def _take_suggestion(self, index: int) -> None:
         one = self._variant
         found = self._previews.suggestions(one.draft.present) if one is not None else None
-        jobs = [each.job for each in (*self._fixes, *(found if isinstance(found, tuple) else ()))]
+        ideas = () if isinstance(found, str) or found is None else found.suggestions
+        jobs = [each.job for each in (*self._fixes, *ideas)]
         if index < len(jobs):
             self._ask(EditRecipe(jobs[index]))
 

@@ -16,7 +16,7 @@ from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.preview import Preview, PreviewJob, SuggestJob
 from inspector.jobs.run import JobRun
 from inspector.jobs.spare import SpareWorker
-from inspector.jobs.suggestions import Suggestion
+from inspector.jobs.suggestions import Suggestions
 from inspector.jobs.table import EXECUTES
 from inspector.jobs.warm_worker import Turn, WarmWorker
 from inspector.recipes.compile_job import CompileJob
@@ -122,12 +122,12 @@ class CompileServer:
         """
         return self._answer(self.start_preview(job), timeout)
 
-    def suggestions(self, job: CompileJob, timeout: float | None = None) -> tuple[Suggestion, ...]:
+    def suggestions(self, job: CompileJob, timeout: float | None = None) -> Suggestions:
         """Return changes that reduce boundaries, the best first; each was tried.
 
         Raises: CompileServerError with the reason
         """
-        return self._answer(self.start_suggestions(job), timeout).suggestions
+        return self._answer(self.start_suggestions(job), timeout)
 
     def _answer(self, run: JobRun, timeout: float | None) -> Any:  # noqa: ANN401
         outcome = run.wait(timeout)

@@ -49,9 +49,22 @@ class Suggestions:
 
     Attributes:
         suggestions: the best first
+        tried: number of changes that were tried
     """
 
     suggestions: tuple[Suggestion, ...] = ()
+    tried: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return what came of it."""
+        if self.suggestions:
+            return "Choose one to change the recipe."
+        if self.tried:
+            return f"{plural(self.tried, 'change')} tried: none saves boundaries and copies."
+        return (
+            "Nothing to try: the rules take in no node that is outside, and no partition is small."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +75,8 @@ class _Candidate:
 
 def suggestions_of(
     job: CompileJob, preview: Callable[[CompileJob], Preview], costs: CallCosts | None = None
-) -> tuple[Suggestion, ...]:
-    """Return changes that reduce boundaries, the best first.
+) -> Suggestions:
+    """Return changes that reduce boundaries.
 
     Args:
         job: to change
@@ -72,6 +85,7 @@ def suggestions_of(
     """
     base = preview(job)
     found: list[Suggestion] = []
+    count = 0
     for method, shown in base.methods.items():
         for candidate in list(_candidates(job, shown))[:_MOST_TRIED]:
             changed = job
@@ -79,13 +93,14 @@ def suggestions_of(
                 changed = edit_named(name).apply(changed, target)
             if changed == job:
                 continue
+            count += 1
             new = preview(changed)
             tried = _tried(candidate, method, changed, base, new)
             if tried is not None and costs is not None:
                 tried = _weighed(tried, shown, new.methods[method], costs)
             if tried is not None:
                 found.append(tried)
-    return tuple(sorted(found, key=_rank))
+    return Suggestions(tuple(sorted(found, key=_rank)), count)
 
 
 def _rank(one: Suggestion) -> tuple[float, int, int]:

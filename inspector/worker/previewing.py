@@ -32,7 +32,7 @@ from inspector.jobs.preview import (
     PreviewJob,
     SuggestJob,
 )
-from inspector.jobs.suggestions import Suggestions, suggestions_of
+from inspector.jobs.suggestions import suggestions_of
 from inspector.recipes.compile_job import CompileJob
 from inspector.roofline.call_costs import usual_costs
 from inspector.worker import compile_job, exporter
@@ -73,7 +73,7 @@ def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
         task.notify("stage", stage="try a suggestion")
         return preview_of(changed, source, warm, listener.observe)
 
-    return to_json(Suggestions(suggestions_of(requested, tried, usual_costs())))
+    return to_json(suggestions_of(requested, tried, usual_costs()))
 
 
 def job_source(job: CompileJob, warm: Warm, listener: MessageCollector) -> Exported:

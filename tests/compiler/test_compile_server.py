@@ -190,7 +190,9 @@ def test_difference_is_the_nodes_that_change_owner(server: CompileServer) -> Non
 def test_suggestions_do_what_they_say(server: CompileServer) -> None:
     job = _rules(deny_nodes=("aten_sigmoid_default",), cut_before=("aten_convolution_default_1",))
     base = server.preview(job, PATIENCE)
-    found = server.suggestions(job, PATIENCE)
+    answer = server.suggestions(job, PATIENCE)
+    found = answer.suggestions
+    assert answer.tried >= len(found)
     assert any(
         one.text.startswith("taking this node in (aten_sigmoid_default) removes") for one in found
     )
@@ -205,6 +207,13 @@ def test_suggestions_do_what_they_say(server: CompileServer) -> None:
         assert difference.copied_bytes == -(one.saved_bytes or 0)
         words = "1 boundary" if one.boundaries == 1 else f"{one.boundaries} boundaries"
         assert f"removes {words}" in one.text
+
+
+def test_no_suggestion_says_whether_there_was_anything_to_try(server: CompileServer) -> None:
+    portable = server.suggestions(replace(BASE, partitioners=()), PATIENCE)
+    assert (portable.suggestions, portable.tried) == ((), 0)
+    assert portable.text.startswith("Nothing to try: ")
+    assert replace(portable, tried=3).text.startswith("3 changes tried: none ")
 
 
 def test_every_change_of_a_menu_can_be_previewed(server: CompileServer) -> None:
