@@ -23,6 +23,7 @@ from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import BACKENDS
 from schema.etdump import EventTable
+from schema.graph import common_module
 
 _METHOD = 0
 
@@ -109,10 +110,10 @@ def _facts(links: BlockLinks, block: Block, event: int) -> dict[str, Any]:
         found["instruction"] = block.instruction(event)
     if link.grade is not Grade.NONE:
         found["join"] = link.grade.value
-    nodes = [node for handle in link.handles for node in links.nodes.get(handle, ())]
+    nodes = links.recorded(link)
     if nodes:
         found["op_types"] = ", ".join(dict.fromkeys(node.target for node in nodes))
-        found["module"] = nodes[0].module_path
+        found["module"] = common_module(nodes)
         frame = user_frame(nodes[0].stack_trace)
         found |= {"source": frame.label} if frame is not None else {}
     if link.backend:

@@ -150,8 +150,26 @@ class BlockLinks:
 
     def named(self, name: str) -> tuple[GraphNode, ...]:
         """Return the recorded node of a name, in nested graphs too; empty if not found."""
-        nodes = walk_nodes(self.graph) if self.graph is not None else []
-        return tuple(node for node in nodes if node.name == name)
+        return tuple(self._by_name.get(name, ()))
+
+    def recorded(self, link: Link) -> tuple[GraphNode, ...]:
+        """Return the recorded nodes of a link: of a fused kernel or a delegate call several.
+
+        Of a handle that several nodes share they are those that the link is known to be of. Bodies
+        of control flow may use a name again; without a handle such a name tells no node.
+        """
+        own = [node for handle in link.handles for node in self.nodes.get(handle, ())]
+        among = {node.name: (node,) for node in own}
+        names = (link.node,) if link.node else link.nodes
+        found = [among.get(name) or self.named(name) for name in names]
+        return tuple(nodes[0] for nodes in found if len(nodes) == 1) or tuple(own)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[GraphNode]]:
+        found: dict[str, list[GraphNode]] = {}
+        for node in walk_nodes(self.graph) if self.graph is not None else ():
+            found.setdefault(node.name, []).append(node)
+        return found
 
     @cached_property
     def _inner(self) -> Mapping[str, GraphNode]:

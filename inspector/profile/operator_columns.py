@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.instruction_names import dotted
 from inspector.graph.source import user_frame
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
-from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
+from inspector.join.links import NO_LINK, Link, inner_label, link_block
 from inspector.memory.plan import instruction_label
 from inspector.profile.attribution import (
     attribution,
@@ -174,8 +173,7 @@ class _Maker:
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)
         self.ran = joined.method
-        finder = _NodeFinder(joined)
-        nodes = [finder.nodes(link) for link in self.found.links]
+        nodes = [joined.recorded(link) for link in self.found.links]
         self.modules = tuple(map(common_module, nodes))
         self.sources = tuple(_source(of[-1]) if of else "" for of in nodes)
 
@@ -392,23 +390,6 @@ def _first(mask: Mask, which: Ints, groups: int) -> Ints:
     events = np.flatnonzero(mask)[::-1]
     found[which[events]] = events
     return found
-
-
-class _NodeFinder:
-    """Finds the recorded nodes of a link; bodies of control flow may use a name again."""
-
-    def __init__(self, links: BlockLinks) -> None:
-        self._links = links
-        nodes = [node for of_handle in links.nodes.values() for node in of_handle]
-        often = Counter(node.name for node in nodes)
-        self._named = {node.name: node for node in nodes if often[node.name] == 1}
-
-    def nodes(self, link: Link) -> list[GraphNode]:
-        """Return the nodes: of a fused kernel or a delegate call several."""
-        own = (node for handle in link.handles for node in self._links.nodes.get(handle, ()))
-        named = ChainMap({node.name: node for node in own}, self._named)
-        names = (link.node,) if link.node else link.nodes
-        return [named[name] for name in names if name in named]
 
 
 def _source(node: GraphNode) -> str:

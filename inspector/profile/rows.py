@@ -189,7 +189,7 @@ def _row(number: int, source: BlockSamples, event: int) -> ProfileRow:
     timed = statistics is not None and source.is_time(event)
     share = float(source.shares[event])
     identifier = block.delegate_id(event)
-    found = _found_nodes(source.links, link)
+    found = source.links.recorded(link)
     return ProfileRow(
         block=number,
         event=event,
@@ -217,9 +217,3 @@ def _op_type(node: GraphNode) -> str:
     """Return an operator as the stock tool names it: outside the edge dialect without namespace."""
     raw = str(node.attributes.get("raw_target", ""))
     return callable_name(raw) if raw and not wraps_a_write(raw) else node.target
-
-
-def _found_nodes(links: BlockLinks, link: Link) -> tuple[GraphNode, ...]:
-    if link.node and not any(links.nodes.get(handle) for handle in link.handles):
-        return links.named(link.node)
-    return tuple(node for handle in link.handles for node in links.nodes.get(handle, ()))

@@ -113,9 +113,7 @@ def _coded(keys: Ints, text: Callable[[int], str | None]) -> tuple[Ints, list[st
 def _node_labels(links: BlockLinks, link: Link) -> tuple[str, str]:
     if link is NO_LINK or not (link.handles or link.node):
         return "", ""
-    nodes = [node for handle in link.handles for node in links.nodes.get(handle, ())]
-    if not nodes and link.node:
-        nodes = list(links.named(link.node))
+    nodes = links.recorded(link)
     targets = dict.fromkeys(node.target for node in nodes)
     modules = dict.fromkeys(node.module_path for node in nodes if node.module_path)
     return ", ".join(targets), ", ".join(modules)
