@@ -250,11 +250,11 @@ class DifferencePlot(QWidget):
             reach: largest difference
             heat: size of the difference by position, 0 to 1
         """
-        self.setAccessibleDescription(
-            f"{int(counts.sum()):,} elements, differ by up to {plain_text(reach)}."
-            " As a table: Tensor, the values"
-        )
         self._show(counts, reach, heat)
+        words = f"{int(counts.sum()):,} elements, differ by up to {plain_text(reach)}"
+        self.setAccessibleDescription(f"{words}. As a table: {self.counts.as_table}")
+        self.counts.describe(words)
+        self.heat.describe(f"{words}, the largest by place" if heat.size else "")
 
     def _show(self, counts: NDArray[np.int64], reach: float, heat: Floats) -> None:
         self.counts.counts, self.counts.reach, self.heat.sizes = counts, reach, heat

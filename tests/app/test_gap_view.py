@@ -474,3 +474,15 @@ def test_metric_and_tolerance_are_chosen_in_the_view_and_a_row_opens_its_tensor(
     qtbot.waitUntil(lambda: tensor.note.text().startswith("less reference"), timeout=20_000)
     groups = [group.title for group in tensor.facts.sheet.groups]
     assert groups == ["Difference", "Each element"]
+
+
+def test_plots_of_differences_are_described_as_they_are(theme, qtbot) -> None:
+    from devtools_app.widgets.gap_plots import DifferencePlot
+
+    look = DifferencePlot(theme)
+    qtbot.addWidget(look)
+    look.show_differences(np.array([1, 4, 2]), 0.5, np.ones((2, 2)))
+    for plot in (look.counts, look.heat):
+        assert plot.accessibleDescription().startswith("7 elements, differ by up to 0.5")
+    look.show_text("Not compared")
+    assert look.counts.accessibleDescription() == "Not compared"
