@@ -20,6 +20,7 @@ from devtools_app.viewmodels.guide_pages import (
     shown_text,
 )
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.accessible import add_clear_button
 from devtools_app.widgets.document_view import DocumentView
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.fields import ToolButton
@@ -41,7 +42,7 @@ class GuidePane(QWidget):
         self.search = QLineEdit()
         self.search.setAccessibleName("Search the guide")
         self.search.setPlaceholderText("Search the guide")
-        self.search.setClearButtonEnabled(True)
+        add_clear_button(self.search)
         self.sections = ToolbarCombo(context.theme, "", "Section of the guide")
         self.back = ToolButton()
         self.back.setAccessibleName("Back to the section before")

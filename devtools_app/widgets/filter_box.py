@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import set_role
+from devtools_app.widgets.accessible import add_clear_button
 
 _LETTERS = 11  # that a narrow panel shows
 _INSET = 14  # room for the frame and the clear button
@@ -38,7 +39,7 @@ class FilterBox(QLineEdit):
         self.set_example("")
         self.setAccessibleName(name)
         self.setToolTip(HELP)
-        self.setClearButtonEnabled(True)
+        add_clear_button(self)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_WAIT_MS)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QPushButton,
     QTableView,
+    QToolButton,
     QWidget,
 )
 
@@ -117,6 +118,15 @@ def test_every_control_of_every_view_has_a_name(window, qtbot):
         assert host_of(window, name).isVisible()
         found[name] = nameless(host_of(window, name)) + unsaid(host_of(window, name))
     assert {name: missing for name, missing in found.items() if missing} == {}
+
+
+def test_buttons_that_clear_a_field_have_its_name(window, qtbot) -> None:
+    for name in ("graph", "operators", "guide"):
+        settle(window, qtbot, name)
+    fields = window.findChildren(QLineEdit)
+    buttons = [one for each in fields for one in each.findChildren(QToolButton)]
+    assert len(buttons) > 2
+    assert not [one for one in buttons if not one.accessibleName().startswith("Clear: ")]
 
 
 def test_every_control_around_the_views_has_a_name(window):
