@@ -76,6 +76,7 @@ class GraphEngine:
             for index, node in enumerate(self.graph.nodes)
             if table.once is not None and operations[index] is not None and table.once(node)
         ]
+        self._forgotten: set[int] = set()  # what was read only by what is computed once
         self._check_computed(reads)
         self._dropped = self._last_uses(reads)
         self._held: list[Any] = []
@@ -253,7 +254,8 @@ class GraphEngine:
         self._held.clear()
         used = {place for index, own in enumerate(reads) if self._calls[index] for place in own}
         used |= {self.places[name] for name in self.graph.outputs}
-        for place in {place for index in self._once for place in reads[index]} - used:
+        self._forgotten = {place for index in self._once for place in reads[index]} - used
+        for place in self._forgotten:
             self._fixed[place] = None
 
     # ---- running
@@ -355,7 +357,9 @@ class GraphEngine:
         value = self.graph.values[name]
         if value.tensor is None or value.kind == "str" or value.literal is not None:
             return False
-        return not value.constant or self._fixed[self.places[name]] is not None
+        place = self.places[name]
+        stays = self._fixed[place] is not None
+        return stays or not (value.constant or place in self._forgotten)
 
     def value(self, place: int) -> Any:  # noqa: ANN401 - a tensor or a scalar
         """Return the content of a register, None before it is computed."""

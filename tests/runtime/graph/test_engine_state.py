@@ -13,6 +13,7 @@ from inspector.worker.run_job import _Runner
 from runtime import ExecutionError, Runtime
 from runtime.backends.graph import Operation, OperatorTable
 from runtime.backends.graph.engine import GraphEngine
+from runtime.backends.graph.stepping import GraphSteps
 from runtime.delegates.interface import DelegateTracer
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads import Payload
@@ -136,3 +137,26 @@ def test_buffers_of_a_native_program_have_what_the_call_before_left() -> None:
         torch.testing.assert_close(first, expected, rtol=1e-6, atol=1e-6)
         assert (second - first).abs().max() > 1e-3  # the sum has grown
         torch.testing.assert_close(third - second, second - first, rtol=1e-5, atol=1e-6)
+
+
+def test_values_that_are_forgotten_after_the_load_are_no_tensors_of_a_run() -> None:
+    """Of weights compressed twice, what is between the two steps; a walk cannot read it."""
+
+    def node(name: str, read: str, written: str) -> GraphNode:
+        return GraphNode(name, NodeKind.CALL, name, (Argument(values=(read,)),), (written,))
+
+    values = {one: GraphValue(one, _META) for one in ("x", "between", "weight", "y")}
+    values["s"] = GraphValue("s", _META, constant="s", constant_bytes=8)
+    nodes = (node("once1", "s", "between"), node("once2", "between", "weight"))
+    last = GraphNode("add", NodeKind.CALL, "add", (Argument(values=("x", "weight")),), ("y",))
+    graph = Graph("main", (*nodes, last), values, ("x",), ("y",))
+    stored = Constant("s", 8, INLINE, memoryview(struct.pack("<2f", 1.0, 2.0)))
+    table = OperatorTable(
+        lambda one, _: Operation(torch.add if one.target == "add" else _same, one.inputs),
+        once=lambda one: one.target.startswith("once"),
+    )
+    engine = GraphEngine(Payload("Any", "any", 0, graph, constants=(stored,)), table, 0)
+    steps = GraphSteps(engine, [torch.ones(2)], lambda _results: None)
+    assert [len(one.outputs) for one in steps.nodes] == [0, 1, 1]
+    steps.finish()
+    assert steps.value(engine.places["y"]).tolist() == [2.0, 3.0]
