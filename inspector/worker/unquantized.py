@@ -28,7 +28,7 @@ def warn_of_unquantized(before: Mapping[str, Any], after: Mapping[str, Any], not
 
 
 def _traces(program: Any) -> Counter[str]:  # noqa: ANN401 - an exported program
-    """Return what tells a quantized program: its quantized operators, its constants of bytes."""
+    """Return what shows that a program is quantized: operators, and constants of bytes."""
     operators = [str(node.target) for node in program.graph.nodes if "quant" in str(node.target)]
     stored = {**program.state_dict, **program.constants}
     names = [name for name, value in stored.items() if getattr(value, "dtype", None) in _STORED]

@@ -329,9 +329,7 @@ class NeuropilotBackend(BackendDetails):
 
 def test_failure_of_a_vendor_says_where_its_known_traps_are() -> None:
     choose = ByNode(lambda _: "t", t=DelegationSpec("NeuropilotBackend", []))
-    with pytest.raises(
-        compiler.BackendError, match=r"no \(known traps: etscope backends sh"
-    ):
+    with pytest.raises(compiler.BackendError, match=r"no \(known traps: etscope backends sh"):
         edge(torch.relu, torch.ones(2)).to_backend(choose)
 
 
