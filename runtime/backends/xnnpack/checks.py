@@ -84,6 +84,10 @@ def _declared_sizes(node: PayloadNode, values: Values) -> str:
         return f"its result has {result_dims[0]} images, its operand {input_dims[0]}"
     if isinstance(node.form, n.Unary) and math.prod(result_dims) > math.prod(input_dims):
         return f"its result has the sizes {list(result_dims)}, its operand {list(input_dims)}"
+    if isinstance(node.form, n.Binary | n.FullyConnected):
+        most = math.prod(max(1, size) for one in node.inputs[:2] for size in values[one].dims)
+        if math.prod(result_dims) > most:
+            return f"its result has the sizes {list(result_dims)}, its operands do not"
     return ""
 
 

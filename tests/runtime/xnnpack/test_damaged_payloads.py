@@ -231,6 +231,7 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
         "11 scales for 12 groups",
     ),
     "rows of no dimensions": (rows, value(1, params=x.PerTokenDynamicQuant(0)), 0, "rows of 0"),
+    "rows that no operand has": (rows, value(3, dims=(1 << 31, 6)), 1, "its operands do not"),
     "rows that a node does not take": (rows, value(2, datatype=QB4, constant_buffer_idx=0), 1, ""),
 }
 
