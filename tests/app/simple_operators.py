@@ -11,6 +11,7 @@ import numpy as np
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join.links import NO_LINK, Link, link_block
+from inspector.join.node_index import walk_nodes
 from inspector.memory.plan import instruction_label
 from inspector.profile.attribution import steady_set
 from inspector.profile.block_names import block_labels
@@ -24,6 +25,7 @@ from inspector.trace.event_kinds import CALLS, EXECUTE
 from inspector.trace.timed_blocks import timed_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import BACKENDS, backend_of
+from schema.graph import is_compute
 from schema.program import instructions
 
 
@@ -134,7 +136,7 @@ class _Block:
         samples = self.ns(event) if self.is_time and is_time(self.source, backend) else None
         return OperatorRow(
             label,
-            self.module(link, whole=kind in ("operator", "rest")),
+            self.module(link),
             delegate_label(link),
             self.label,
             link,
@@ -176,14 +178,18 @@ class _Block:
         whole = all(bool((one % step == 0).all()) for one in inner) if step > tick else False
         return step if whole else tick
 
-    def module(self, link: Link, *, whole: bool) -> str:
-        found = [node for handle in link.handles for node in self.links.nodes.get(handle, ())]
-        if whole and link.delegate is not None and len(link.nodes) > 1:
-            inside = [one for one in found if one.name in link.nodes]
-            paths = [one.module_path.replace(".", "/") for one in inside]
-            return commonpath(paths).replace("/", ".")
-        names = (link.node,) if link.node else link.nodes[-1:]
-        return next((node.module_path for node in found if node.name in names), "")
+    def module(self, link: Link) -> str:
+        own = [node for handle in link.handles for node in self.links.nodes.get(handle, ())]
+        every = walk_nodes(self.links.graph) if self.links.graph is not None else []
+        found = []
+        for name in (link.node,) if link.node else link.nodes:
+            near = [node for node in own if node.name == name][:1]
+            near = near or [node for node in every if node.name == name]
+            found += near if len(near) == 1 else []
+        found = found or own
+        found = [node for node in found if is_compute(node.target)] or found
+        paths = [node.module_path.replace(".", "/") for node in found]
+        return commonpath(paths).replace("/", ".") if paths else ""
 
 
 def _join(link: Link) -> str:
