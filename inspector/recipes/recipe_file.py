@@ -13,6 +13,7 @@ from inspector.recipes.source import Source
 from schema import etrecord
 from schema.backends import backend_of
 from schema.etrecord.parts.recipe import MEMBER
+from schema.vendors.table import vendors_of
 
 _ZIP = b"PK"
 
@@ -74,10 +75,16 @@ def _rebuilt(record: etrecord.RecordFile, path: str) -> FoundRecipe:
     backends = {
         entry.name for method in (record.delegate_map or {}).values() for entry in method.values()
     }
-    aliases = {name: [one.alias for one in backend_of(name).partitioners] for name in backends}
+    aliases = {name: _partitioners_of(name) for name in backends}
     known = tuple(found[0] for _, found in sorted(aliases.items()) if found)
     job = CompileJob(Source(str(Path(path).absolute())), partitioners=known)
     foreign = ", ".join(sorted(name for name, found in aliases.items() if not found))
     words = "its passes, rules and memory planner are not recorded"
     more = f"; it was delegated to {foreign}, which has no partitioner here" if foreign else ""
     return FoundRecipe(Recipe(job), f"no recipe in it: {words}{more}")
+
+
+def _partitioners_of(backend_id: str) -> list[str]:
+    """Return the names of the partitioners for a backend, those of vendors last."""
+    own = [one.alias for one in backend_of(backend_id).partitioners]
+    return own + [one.alias for one in vendors_of(backend_id) if one.place]

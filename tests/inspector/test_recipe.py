@@ -238,6 +238,18 @@ def test_recipe_of_a_stock_record_is_what_the_record_tells(name, found) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("vulkan_m1", ("vulkan",)), ("tosa_m1", ("tosa",)), ("coreml_m1", ("coreml",))],
+)
+def test_recipe_of_a_stock_record_has_the_partitioner_of_the_vendor(
+    name: str, found: tuple[str, ...]
+) -> None:
+    recipe = read_recipe(str(DATA / "backends" / f"{name}.etrecord"))
+    assert recipe.recipe.job.partitioners == found
+    assert "has no partitioner here" not in recipe.unknown
+
+
 def test_options_replace_only_what_was_asked_for() -> None:
     rules = Rules(deny_ops=("a",), min_nodes=3)
     known = CompileJob(Source("a.py", "f"), partitioners=("x",), rules=rules)
