@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -12,12 +14,15 @@ import pytest
 import torch
 
 from compiler import ExecutorchBackendConfig, MemoryPlanningPass, to_edge_transform_and_lower
-from compiler.backends.xnnpack import XnnpackPartitioner
-from runtime import EventTracer, Runtime
+from compiler.backends.xnnpack import XnnpackPartitioner, writer
+from runtime import EventTracer, ExecutionError, Runtime
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.in_place import InPlaceCall, Prepared
 from runtime.delegates.interface import DelegateTracer
 from runtime.memory.slots import fill
+from schema.payloads.xnnpack import XNNGraph
+from schema.payloads.xnnpack import encode as encode_payload
+from schema.payloads.xnnpack.nodes import Convolution
 from schema.program import decode, encode
 from tests.runtime.stock import Stock
 from tests.runtime.xnnpack.payloads import Case, Payload
@@ -307,3 +312,44 @@ def test_methods_of_changing_sizes_share_their_state() -> None:
             wanted = list(module(given))
         found = methods[rows == 1].execute([given])
         torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-6)
+
+
+class Pooled(torch.nn.Module):
+    """An image made smaller, larger and smaller again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.up = torch.nn.ConvTranspose2d(8, 4, 2, stride=2)
+
+    def forward(self, x):
+        return torch.nn.functional.max_pool2d(self.up(torch.relu(self.first(x))), 2)
+
+
+def refuse_often(count: int) -> None:
+    """Load and run a program of which a padding leaves nothing of an image, again and again."""
+
+    def padded(graph: XNNGraph) -> bytes:
+        nodes = [
+            replace(node, xnode_union=replace(form, padding_right=256))
+            if isinstance(form := node.xnode_union, Convolution) and form.kind == "ConvTranspose2d"
+            else node
+            for node in graph.table.xnodes
+        ]
+        return encode_payload(XNNGraph(replace(graph.table, xnodes=tuple(nodes))))
+
+    batch = torch.export.Dim("batch", max=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "encode", padded)
+        buffer = lowered(Pooled(), torch.randn(2, 3, 16, 16), ({0: batch},))
+    for _ in range(count):
+        method = Runtime().load_program(buffer).load_method("forward", engine="native")
+        with pytest.raises(ExecutionError, match="xnn_reshape_runtime: invalid parameter"):
+            method.execute([torch.randn(2, 3, 16, 16)])
+        del method
+
+
+def test_shapes_that_the_library_refuses_end_no_process() -> None:
+    code = f"from {__name__} import refuse_often; refuse_often(60)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]

@@ -173,6 +173,7 @@ class KernelModel:
         self.library = library
         self._regions = regions
         self._lost = _OK
+        self._half_planned = False
         self._times: Any = None
         self._needed = c.c_size_t()
         self._kept: list[Any] = []
@@ -254,6 +255,7 @@ class KernelModel:
 
     def planned(self, status: int) -> int:
         """Return the status of planning memory; after a failure the library succeeds without."""
+        self._half_planned = self._half_planned or status != _OK
         if status == _NO_MEMORY:
             self._lost = status
         return self._lost or status
@@ -321,8 +323,8 @@ class KernelModel:
         return buffer.raw[: needed.value]
 
     def close(self) -> None:
-        """Delete the runtime."""
-        if self._runtime:
+        """Delete the runtime, unless shapes were refused: the library then frees memory twice."""
+        if self._runtime and not self._half_planned:
             self.library.call("xnn_delete_runtime", self._runtime)
 
 
