@@ -81,7 +81,7 @@ class TableModel(QAbstractTableModel):
         self.endResetModel()
 
     def sample(self, column: int) -> frozenset[str]:
-        """Return the texts of a column in some rows, to fit its width."""
+        """Return the strings of a column in some rows, to fit its width."""
         return self._rows.sample(column)
 
     def set_looks(self, looks: Looks) -> None:

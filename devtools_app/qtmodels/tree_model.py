@@ -83,7 +83,7 @@ class TreeModel(QAbstractItemModel):
         return int(np.count_nonzero(self._counted))
 
     def sample(self, column: int) -> frozenset[str]:
-        """Return the texts of a column in some rows, to fit its width."""
+        """Return the strings of a column in some rows, to fit its width."""
         return self._order.sample(column)
 
     @property

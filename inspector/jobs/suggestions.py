@@ -57,7 +57,7 @@ class Suggestions:
 
     @property
     def text(self) -> str:
-        """Return what came of it."""
+        """Return the result in words."""
         if self.suggestions:
             return "Choose one to change the recipe."
         if self.tried:

@@ -156,7 +156,7 @@ class BlockLinks:
         """Return the recorded nodes of a link: of a fused kernel or a delegate call several.
 
         Of a handle that several nodes share they are those that the link is known to be of. Bodies
-        of control flow may use a name again; without a handle such a name tells no node.
+        of control flow may use a name again; without a handle it is of none.
         """
         own = [node for handle in link.handles for node in self.nodes.get(handle, ())]
         among = {node.name: (node,) for node in own}

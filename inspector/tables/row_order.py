@@ -133,7 +133,7 @@ class RowOrder:
         return self._factors[index]
 
     def sample(self, index: int) -> frozenset[str]:
-        """Return the texts of a column in ``SAMPLE_ROWS`` rows or a few more, to fit its width."""
+        """Return the strings of a column in ``SAMPLE_ROWS`` rows or few more, to fit its width."""
         if index not in self._samples:
             rows = range(0, self.table.length, max(1, self.table.length // SAMPLE_ROWS))
             self._samples[index] = frozenset(map(self.table.columns[index].cell, rows))

@@ -103,7 +103,7 @@ class TreeOrder:
         return self
 
     def sample(self, column: int) -> frozenset[str]:
-        """Return the texts of a column in some rows, to fit its width."""
+        """Return the strings of a column in some rows, to fit its width."""
         return self._rows.sample(column)
 
     def arrange(self, sort: Sequence[SortKey] = (), requested: Filter | None = None) -> Arrangement:

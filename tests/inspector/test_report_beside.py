@@ -108,7 +108,7 @@ LOGGED = DATA / "corpus/v1.5.1/convnet_xnnpack"
 def test_times_in_text_have_their_tags() -> None:
     assert "with tracing, values logged, ns assumed" in run("summary", LOGGED).out
     text = run("profile", LOGGED).out
-    assert text.startswith("forward: with tracing, ")
+    assert text.startswith("forward: with logging of values, ")
     assert "likely other load" not in text  # the logging is the cause of what differs
     bare, traced, *_ = run("profile", RUN).out.splitlines()
     assert bare.endswith("without a trace")
