@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import LifoQueue
@@ -37,7 +37,7 @@ from schema.objects.atomic_file import write_atomically
 
 MOST_ATTEMPTS = 2  # of a point whose process is lost
 _SAVE_SECONDS = 1.0  # the results are written this often while points come in
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.02
 
 
 class Runner(Protocol):
@@ -90,7 +90,9 @@ class PoolRunner(Generic[Answer]):
 
     def finished(self) -> list[tuple[PointResult, bool]]:
         """Return the points that ended since the last call, after a short wait."""
-        done, _ = wait(self._futures, _POLL_SECONDS, FIRST_COMPLETED)
+        done = [future for future in self._futures if future.done()]
+        if not done:  # a wait for futures fails where Ctrl+C comes between two of its locks
+            time.sleep(_POLL_SECONDS)
         return [self.taken(future, self._futures.pop(future)) for future in done]
 
     def at_work(self) -> list[str]:
