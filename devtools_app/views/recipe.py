@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -43,6 +44,9 @@ from devtools_app.widgets.fields import leave_wheel
 from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.text_label import breakable
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.suggestions import Suggestion, Suggestions
 
 _EMPTY = Need(
     "No recipe",
@@ -171,7 +175,7 @@ class RecipeView(QWidget):
             return
         found = self._previews.suggestions(one.draft.present)
         self._suggest.setEnabled(not self._previews.suggesting)
-        entries = () if isinstance(found, str) or found is None else found.suggestions
+        entries = _suggestions(found)
         fixes = [ListEntry(each.text, tone="bad") for each in self._fixes]
         ideas = [ListEntry(each.text, tone="accent") for each in entries]
         self.suggestions.show_entries([*fixes, *ideas])
@@ -188,8 +192,7 @@ class RecipeView(QWidget):
     def _take_suggestion(self, index: int) -> None:
         one = self._variant
         found = self._previews.suggestions(one.draft.present) if one is not None else None
-        ideas = () if isinstance(found, str) or found is None else found.suggestions
-        jobs = [each.job for each in (*self._fixes, *ideas)]
+        jobs = [each.job for each in (*self._fixes, *_suggestions(found))]
         if index < len(jobs):
             self._ask(EditRecipe(jobs[index]))
 
@@ -291,6 +294,10 @@ class RecipeView(QWidget):
         for editor in (self.text, self.script):
             editor.setFont(self._theme.mono())
         self._title.setFont(self._theme.sans(strong=True))
+
+
+def _suggestions(found: Suggestions | str | None) -> tuple[Suggestion, ...]:
+    return () if found is None or isinstance(found, str) else found.suggestions
 
 
 def _label(role: str) -> QLabel:

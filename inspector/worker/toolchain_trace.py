@@ -43,13 +43,17 @@ def executed_ms(dump: ETDump, runs: int) -> tuple[float, ...]:
         dump: whose ticks are ns
         runs: number of runs
     """
-    spent = [
-        (event.end_time - event.start_time) / NS_PER_MS
-        for run in dump.run_data
-        for event in run.events
-        if isinstance(event, ProfileEvent) and event.name in event_kinds.EXECUTE
-    ]
-    return tuple(spent[-runs:]) if runs and len(spent) >= runs else ()
+    executed = [run for run in dump.run_data if run.name == EXECUTE][-runs:] if runs else []
+    spent = tuple(time for run in executed if (time := _executed(run)) is not None)
+    return spent if len(spent) == runs else ()
+
+
+def _executed(run: RunData) -> float | None:
+    """Return the time of a run, whose event is the last to end, in ms; None without one."""
+    for event in reversed(run.events):
+        if isinstance(event, ProfileEvent) and event.name in event_kinds.EXECUTE:
+            return (event.end_time - event.start_time) / NS_PER_MS
+    return None
 
 
 def cut_buffer(dump: ETDump, buffer: Path) -> ETDump:

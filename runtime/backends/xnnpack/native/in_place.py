@@ -105,7 +105,8 @@ class InPlaceCall:
         # by index each function is a new one, without the types that convert its arguments
         handle = c.c_void_p(self._model.handle.value)
         self._invoke: Prepared = partial(library["xnn_invoke_runtime"], handle)
-        self._reshape: Prepared = partial(library["xnn_reshape_runtime"], handle)
+        plan = partial(library["xnn_reshape_runtime"], handle)
+        self._reshape: Prepared = partial(_planned, self._model, plan)
         count = c.c_size_t(len(self._ends))
         self._setup: Prepared = partial(
             library["xnn_setup_runtime_v2"], handle, count, self._external
@@ -248,7 +249,7 @@ class InPlaceCall:
                 sizes[:] = shape if order is None else [shape[dim] for dim in order]
             if status := take():
                 raise self._error("xnn_reshape_external_value", status)
-        if status := self._model.planned(self._reshape()):
+        if status := self._reshape():
             raise self._error("xnn_reshape_runtime", status)
 
     def _have_sizes(self) -> bool:
@@ -294,7 +295,7 @@ class InPlaceCall:
         for end, (_, _, sizes, take) in zip(self._inputs, self._takers, strict=True):
             sizes[: len(end.slot.sizes)] = end.ordered(end.slot.sizes)
             take()
-        if not self._model.planned(self._reshape()):  # refused sizes are no error until given
+        if not self._reshape():  # sizes that kernels refuse are no error until given
             self._setup()
 
     def _ask(self, given: tuple[torch.Size, ...]) -> KnownSizes:
@@ -370,3 +371,8 @@ def in_place_call(
         ],
         refused,
     )
+
+
+def _planned(model: KernelModel, plan: Prepared) -> int:
+    """Return the status of planning memory, also where sizes known before are set again."""
+    return model.planned(plan())
