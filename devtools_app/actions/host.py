@@ -63,8 +63,8 @@ class CommandHost(Protocol):
         """Show a sentence in the status line for a few seconds."""
         ...
 
-    def show_view(self, name: str) -> None:
-        """Bring a view to the front and give it the focus."""
+    def show_view(self, name: str, *, begin: bool = False) -> None:
+        """Bring a view to the front and give it the focus; start its job if asked to."""
         ...
 
     def show_edits(self) -> None:

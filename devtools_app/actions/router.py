@@ -25,7 +25,7 @@ class Router:
         self._handlers: dict[type, Callable[[Any], object]] = {
             requests.Select: self._select,
             requests.GoTo: self._go_to,
-            requests.ShowView: lambda one: window.show_view(one.view),
+            requests.ShowView: lambda one: window.show_view(one.view, begin=one.begin),
             requests.ShowTensor: self._show_tensor,
             requests.ShowLosses: self._show_losses,
             requests.OpenPaths: lambda one: controller.open(one.paths),

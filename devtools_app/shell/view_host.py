@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from devtools_app.jobs.gui_thread import gui_thread
 from devtools_app.state.requests import ChooseFiles
-from devtools_app.state.state import State
-from devtools_app.views.spec import CanClose, CanTakeFocus, View, ViewContext, ViewSpec
+from devtools_app.state.state import OpenSession, State
+from devtools_app.views.spec import CanBegin, CanClose, CanTakeFocus, View, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.first_focus import first_focus
 
@@ -43,6 +43,7 @@ class ViewHost(QWidget):
         self._shown: State | None = None
         self._failed_for: State | None = None
         self._details = ""
+        self._begins: OpenSession | None = None  # session whose job starts in the view
         self._focus_meanwhile: QWidget | None = None  # has the keyboard until there is a view
         context.imports.arrived.connect(self._arrived)
         self._stack = QStackedWidget()
@@ -123,6 +124,7 @@ class ViewHost(QWidget):
             self._show(state)
         except Exception as error:  # noqa: BLE001 - one view's bug must not take the window along
             self._fail(state, error)
+        self._start_job()
 
     def postpone(self) -> None:
         """Show the state after the events there are: views that appear together take turns."""
@@ -199,6 +201,19 @@ class ViewHost(QWidget):
         if found is not None:
             found.setFocus(Qt.FocusReason.OtherFocusReason)
         self._focus_meanwhile = QApplication.focusWidget() if found is None else None
+
+    def begin(self) -> None:
+        """Start the job of the view for the current session, once the view is there."""
+        self._begins = self._context.store.state.open_session
+        self._start_job()
+
+    def _start_job(self) -> None:
+        view, wanted = self._view, self._begins
+        if wanted is None or self._stack.currentWidget() is not view:
+            return
+        self._begins = None
+        if wanted is self._context.store.state.open_session and isinstance(view, CanBegin):
+            view.begin()
 
     def shut_down(self) -> None:
         """Stop the threads of the view."""

@@ -264,7 +264,7 @@ class MainWindow(QMainWindow):
         named = self.arrangements.named
         return (*self.bound.by_name.values(), *self.menus.extra, *named, *panels)
 
-    def show_view(self, name: str, *, in_turns: bool = False) -> None:
+    def show_view(self, name: str, *, in_turns: bool = False, begin: bool = False) -> None:
         """Bring a view to the front and give it the focus, or once it is there.
 
         A view that is a panel as well is the tab while its group is in front.
@@ -279,10 +279,15 @@ class MainWindow(QMainWindow):
             self._show_page()
             if self.centre.current is not None:
                 self.centre.current.give_focus()
+        if begin:
+            self._host(name).begin()
+
+    def _host(self, name: str) -> ViewHost:
+        return next(host for host in self.hosts if host.spec.name == name)
 
     def open_view(self, name: str) -> None:
         """Bring up a view that the user asked for; a new one is made and filled in turns."""
-        next(host for host in self.hosts if host.spec.name == name).postpone_first()
+        self._host(name).postpone_first()
         self.show_view(name, in_turns=True)
 
     def _bring_up(self, name: str) -> None:

@@ -39,9 +39,15 @@ class GoTo:
 
 @dataclass(frozen=True, slots=True)
 class ShowView:
-    """Bring a view to the front and give it the focus."""
+    """Bring a view to the front and give it the focus.
+
+    Attributes:
+        view: its name
+        begin: start the job of the view as well, if it has one
+    """
 
     view: str
+    begin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

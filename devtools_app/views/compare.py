@@ -345,6 +345,11 @@ class ComparePane(PanelActions, Pane):
 
     # -- measuring -------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Measure the programs, unless that is going on."""
+        if not self._measure.isHidden():
+            self._measure.click()
+
     def measure(self) -> None:
         """Run the programs side by side, in a separate process."""
         self.measurer.measure(compared_sessions(self.state), self._jobs.run_form)

@@ -158,6 +158,12 @@ class GapPane(PanelActions, Pane):
         elif self._run is not None and state.selection:
             self._show_selected(state.selection)
 
+    def begin(self) -> None:
+        """Compare, with a run of its own first where no values are there."""
+        action = self.empty.action
+        if action in (self._begin, self._log) and self.empty.isVisible():
+            action.click()
+
     def compare(self) -> None:
         """Compare the session with its recorded program."""
         session = self.state.session

@@ -36,6 +36,9 @@ from inspector.findings.finding import Finding
 from inspector.findings.next_steps import NextAction, NextStep
 from inspector.tables.facts import Fact
 
+# their view starts at once; text to generate and files to compile from are asked for there
+_STARTED = (NextAction.RUN, NextAction.VALUES, NextAction.COMPARE, NextAction.CALIBRATE)
+
 
 class OverviewPane(Pane):
     """A page of cards; findings and parts of the time lead to the views that show them."""
@@ -239,7 +242,7 @@ class OverviewPane(Pane):
         elif step.finding is not None and session is not None:
             self._ask(finding_request(session, self.state.method, step.finding))
         else:
-            self._ask(ShowView(step.view))
+            self._ask(ShowView(step.view, begin=step.action in _STARTED))
 
     def _try(self, finding: Finding) -> None:
         row = self.page.focusWidget() or self.page  # the line that was clicked, or Return was on

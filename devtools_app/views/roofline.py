@@ -100,6 +100,10 @@ class RooflinePane(PanelActions, Pane):
 
     # -- calibration -----------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Measure this machine in a worker."""
+        self.calibrate()
+
     def calibrate(self) -> None:
         """Measure this machine in a worker."""
         with kept_focus(self._cancel, self._calibrate):

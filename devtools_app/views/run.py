@@ -273,6 +273,10 @@ class RunView(QWidget):
             self._facts.setPlainText("\n".join(one.text for one in found.warnings))
             self._facts.setVisible(bool(found.warnings))
 
+    def begin(self) -> None:
+        """Run the program with the fields as they are, if they are right."""
+        self._go.click()
+
     def _start(self) -> None:
         form, what = self._fields.form(), self._what
         if what is not None and not form.problem(what):

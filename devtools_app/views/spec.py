@@ -123,6 +123,15 @@ class CanTakeFocus(Protocol):
 
 
 @runtime_checkable
+class CanBegin(Protocol):
+    """A view with a job that can be started from elsewhere."""
+
+    def begin(self) -> None:
+        """Start the job of the view for the current session, unless its result is there."""
+        ...
+
+
+@runtime_checkable
 class CanClose(Protocol):
     """A view that owns threads."""
 
