@@ -206,13 +206,22 @@ def _described(
     That is the result, but of a delegated node itself: the call makes the values of many others.
     """
     before = [old[name] for name in row.before if name in old]
-    after = [new[name] for name in row.after if name in new]
+    after = [new[name] for name in _results_first(row.after, new)]
     both = [*before, *after] if row.what == _DELEGATED else [*after, *before]
     return both[0] if both else None
 
 
+def _results_first(names: Sequence[str], nodes: dict[str, StageNode]) -> list[str]:
+    """Return the names of nodes that there are, the one whose value is the result first.
+
+    An operator taken apart ends in its result; a selection from it is a part of the result.
+    """
+    there = [name for name in reversed(names) if name in nodes]
+    return sorted(there, key=lambda name: nodes[name].operator == "getitem")
+
+
 def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:
-    """Return the node of the compiled graph of a row, the first of several."""
+    """Return the node of the compiled graph of a row, of several the one with the result."""
     log = steps.log
     assert log is not None
     method = log.steps[number].method
@@ -224,7 +233,8 @@ def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:
         return (
             Selection(SelectionKind.NODE, method, COMPILED, known[name]) if name in known else None
         )
-    for name in row.after:
+    new = _by_name(log, log.steps[number].after)
+    for name in _results_first(row.after, new):
         found = next((n for n in log.traced(number, name, recorded) if n in known), None)
         if found is not None:
             return Selection(SelectionKind.NODE, method, COMPILED, known[found])

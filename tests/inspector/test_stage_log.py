@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.files.stage_log import StageChange, StageLog, StageNode, Step, changed, read_stages
+from inspector.tables.stage_steps import CHANGED, Steps, node_table
 from schema.errors import FormatError
 
 
@@ -163,3 +164,23 @@ def test_file_that_holds_no_stages_is_refused_with_its_name(tmp_path: Path, cont
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"stages\.json"):
         read_stages(path)
+
+
+def test_operator_taken_apart_has_the_value_of_its_result() -> None:
+    edge = (
+        StageNode("range", "arange", "i64 [3]"),
+        StageNode("same", "eq", "bool [3, 3]"),
+        StageNode("cast", "to_copy", "f32 [3, 3]"),
+        StageNode("norm", "native_layer_norm", "f32 [3, 3], f32 [3, 1]"),
+        StageNode("first", "getitem", "f32 [3, 3]"),
+    )
+    behind = {"range": ["eye"], "same": ["eye"], "cast": ["eye"], "norm": ["ln"], "first": ["ln"]}
+    exported = nodes("eye:eye", "ln:layer_norm")
+    lowered = changed(exported, edge, behind)
+    log = StageLog(
+        (Step("export", "f", 1, None, 0, 2), Step("edge", "f", 1, 0, 1, 5, lowered)),
+        (exported, edge),
+    )
+    table = node_table(Steps(log, "", {}), 1, CHANGED)
+    values = next(one for one in table.columns if one.title == "value").values
+    assert list(values) == ["f32 [3, 3]", "f32 [3, 3], f32 [3, 1]"]
