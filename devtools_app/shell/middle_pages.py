@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from devtools_app.state.state import State
 
 
-class MiddlePages(QStackedWidget):
+class MiddlePages(QWidget):
     """Shows the start page while nothing is open, or on request.
+
+    What lies over the pages is a child of this: a stack has only its pages on the accessibility
+    bus.
 
     Attributes:
         start_page: for files and the sample
@@ -21,13 +24,17 @@ class MiddlePages(QStackedWidget):
         self.views = views
         self._start_requested = False
         self._without_session = False
-        self.addWidget(start_page)
-        self.addWidget(views)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(start_page)
+        self._stack.addWidget(views)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
 
     @property
     def at_start(self) -> bool:
         """Return whether the start page is shown."""
-        return self.currentWidget() is self.start_page
+        return self._stack.currentWidget() is self.start_page
 
     def ask_for_start(self) -> None:
         """Show the start page until a view is chosen or something is opened."""
@@ -47,4 +54,4 @@ class MiddlePages(QStackedWidget):
         """Show the page of a state."""
         filled = bool(state.sessions or state.sweep or self._without_session) and has_views
         at_start = self._start_requested or not filled
-        self.setCurrentWidget(self.start_page if at_start else self.views)
+        self._stack.setCurrentWidget(self.start_page if at_start else self.views)

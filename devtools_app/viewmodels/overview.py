@@ -13,7 +13,7 @@ from devtools_app.viewmodels.status import status_facts
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
-from inspector.findings.next_steps import NextStep, change_words, next_steps, next_steps_beside
+from inspector.findings.next_steps import NextStep, change_words, next_steps
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
 from inspector.memory.measured import measured_as, measured_memory
@@ -88,7 +88,14 @@ class Overview:
     change: str = ""
 
 
-def overview(session: Session, method: str, units: Units, beside: str = "") -> Overview:
+def overview(
+    session: Session,
+    method: str,
+    units: Units,
+    beside: str = "",
+    *,
+    values_compared: bool = False,
+) -> Overview:
     """Return the overview of a session.
 
     Args:
@@ -96,6 +103,7 @@ def overview(session: Session, method: str, units: Units, beside: str = "") -> O
         method: the method shown
         units: of the user
         beside: name of a variant open beside it that was not measured, empty for none
+        values_compared: whether its values have been compared with its record
     """
     found = findings(session)
     return Overview(
@@ -110,7 +118,7 @@ def overview(session: Session, method: str, units: Units, beside: str = "") -> O
         tuple(filter(None, (_memory(session, method, units) for method in session.methods))),
         FactGroup("Files", tuple(_file(file, units) for file in session.files)),
         missing(session),
-        next_steps_beside(session, beside) if beside else next_steps(session),
+        next_steps(session, beside=beside, values_compared=values_compared),
         change_words(session),
     )
 

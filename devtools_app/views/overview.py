@@ -63,8 +63,12 @@ class OverviewPane(Pane):
     def show_session(self, session: Session, state: State) -> None:
         """Show the session of a state."""
         method, units, beside = state.method, state.units, self._unmeasured(state)
-        key = (state.open_session, method, units, beside)
-        self.request(key, lambda: overview(session, method, units, beside))
+        shown = state.open_session
+        compared = shown is not None and state.gaps_of(shown) is not None
+        self.request(
+            (shown, method, units, beside, compared),
+            lambda: overview(session, method, units, beside, values_compared=compared),
+        )
 
     def _unmeasured(self, state: State) -> str:
         """Return the variant open beside the session that was not measured, empty for none."""

@@ -61,25 +61,22 @@ class NextStep:
     finding: Finding | None = None
 
 
-def next_steps(session: Session) -> tuple[NextStep, ...]:
-    """Return the actions that would bring most: at most three."""
-    return _chosen(session, [])
-
-
-def next_steps_beside(session: Session, other: str) -> tuple[NextStep, ...]:
-    """Return the actions for a session with another one open beside it, not yet measured.
+def next_steps(
+    session: Session, *, beside: str = "", values_compared: bool = False
+) -> tuple[NextStep, ...]:
+    """Return the actions that would bring most: at most three.
 
     Args:
         session: the session shown
-        other: name of the one beside it
+        beside: name of another one open beside it that was not measured, empty for none
+        values_compared: whether its values have been compared with its record
     """
-    compared = NextStep(
-        NextAction.COMPARE,
-        f"Measure it beside {other}",
-        "whether it is faster, slower or not distinguishable, with size, memory and error",
-        view="compare",
-    )
-    return _chosen(session, [compared])
+    what = "whether it is faster, slower or not distinguishable, with size, memory and error"
+    words = f"Measure it beside {beside}"
+    first = [NextStep(NextAction.COMPARE, words, what, view="compare")] if beside else []
+    done = [NextAction.VALUES] if values_compared else []
+    steps = [one for one in _candidates(session, first) if one.action not in done]
+    return tuple(steps[:MOST])
 
 
 def change_words(session: Session) -> str:
@@ -89,17 +86,16 @@ def change_words(session: Session) -> str:
     return CHANGE_WITH_RECORD if session.program is not None else ""
 
 
-def _chosen(session: Session, first: list[NextStep]) -> tuple[NextStep, ...]:
+def _candidates(session: Session, first: list[NextStep]) -> list[NextStep]:
+    """Return all actions, those that would bring most first."""
     costly = [one for one in findings(session) if one.edits or one.saved]
     gains = [_gain(session, one) for one in costly if one.saved or can_try(session, one)][:_GAINS]
     # edits that keep a program from failing or figures from misleading come before anything else
     urgent = [one for one in gains if one.finding is not None and one.finding.doubt]
     others = [one for one in gains if one not in urgent]
     steps = [*urgent, *_absent(session), *first, *others, *_more(session)]
-    if len(steps) < MOST:
-        known = [one.finding for one in gains]
-        steps += [one for one in _shown(session) if one.finding not in known]
-    return tuple(steps[:MOST])
+    known = [one.finding for one in gains]
+    return [*steps, *(one for one in _shown(session) if one.finding not in known)]
 
 
 def _gain(session: Session, finding: Finding) -> NextStep:

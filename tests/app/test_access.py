@@ -32,7 +32,7 @@ from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.focus_areas import stops
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.requests import Select
+from devtools_app.state.requests import Notice, Select, ShowStatus
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets import canvas as canvases
@@ -118,6 +118,26 @@ def test_every_control_of_every_view_has_a_name(window, qtbot):
         assert host_of(window, name).isVisible()
         found[name] = nameless(host_of(window, name)) + unsaid(host_of(window, name))
     assert {name: missing for name, missing in found.items() if missing} == {}
+
+
+def known_to_its_parent(widget: QWidget) -> bool:
+    """Return whether a screen reader comes to a widget from the window downwards."""
+    at = QAccessible.queryAccessibleInterface(widget)
+    while at.object() is not widget.window():
+        above = at.parent()
+        if above.indexOfChild(at) < 0:
+            return False
+        at = above
+    return True
+
+
+def test_what_lies_over_the_views_can_be_reached_by_a_screen_reader(window, qtbot) -> None:
+    window._notices.show(Notice("A question", decline="No", offers=(("Yes", ShowStatus("")),)))
+    window.tour.start()
+    qtbot.waitUntil(lambda: window.tour.card is not None and window.tour.card.isVisible())
+    over = [*interactive(window.strip), *interactive(window.tour.card)]
+    assert len(over) > 4
+    assert [one.accessibleName() for one in over if not known_to_its_parent(one)] == []
 
 
 def test_buttons_that_clear_a_field_have_its_name(window, qtbot) -> None:

@@ -57,7 +57,7 @@ def strip_text(window: MainWindow) -> str:
 
 
 def test_window_starts_with_the_start_page_alone(window):
-    assert window._pages.currentIndex() == 0
+    assert window._pages.at_start
     assert not any(dock.isVisible() for dock in window.docks.by_name.values())
     assert window.windowTitle() == "ETScope"
 
@@ -72,7 +72,7 @@ def test_window_makes_the_empty_pages_of_views_when_they_are_shown(window, qtbot
 
 def test_window_shows_an_opened_session(opened):
     assert opened.windowTitle().startswith("keyword_net")
-    assert opened._pages.currentIndex() == 1
+    assert not opened._pages.at_start
     assert opened.store.state.method == "forward"
     assert view(opened, "one").shown[-1] is opened.store.state
     assert opened.controller.settings.recents[0] == SAMPLE_FILES
@@ -255,7 +255,7 @@ def test_window_several_sessions_are_shown_one_by_one(opened, qtbot):
     qtbot.keyClick(opened, Qt.Key.Key_W, CONTROL)
     assert [one.id for one in opened.store.state.sessions] == ["A"]
     opened.router(requests.CloseSession("A"))
-    assert opened._pages.currentIndex() == 0
+    assert opened._pages.at_start
 
 
 def test_window_watch_reloads_changed_files(window, qtbot, tmp_path):

@@ -18,7 +18,6 @@ from inspector.findings.next_steps import (
     NextAction,
     change_words,
     next_steps,
-    next_steps_beside,
 )
 from inspector.tables.registry import build
 from schema.program import decode, encode
@@ -99,10 +98,17 @@ def test_record_alone_is_compiled_by_its_recipe() -> None:
 
 def test_variant_that_was_not_measured_is_compared() -> None:
     session = load_session(LOOP[:2])
-    found = next_steps_beside(session, "B keyword_spotter_changed")
+    found = next_steps(session, beside="B keyword_spotter_changed")
     (compared,) = [one for one in found if one.action is NextAction.COMPARE]
     assert "B keyword_spotter_changed" in compared.text
     assert compared.view == "compare"
+
+
+def test_values_that_were_compared_are_not_offered_again() -> None:
+    session = opened("model.pte", "model.etrecord", "run.etdp")
+    assert NextAction.VALUES in actions(session)
+    later = next_steps(session, values_compared=True)
+    assert NextAction.VALUES not in [one.action for one in later]
 
 
 def test_table_has_the_same_actions() -> None:
