@@ -34,7 +34,8 @@ class JobHistory(QObject):
         changed(): a job began, logged something or ended; or those of other windows were read
         logged(entry, lines): lines for the log of a job
         cleaned(): files of jobs were deleted
-        began(entry), ended(entry): a job of this window
+        began(entry): a job that the user started in this window
+        ended(entry): a job of this window
 
     Attributes:
         folder: with a file for each job; None keeps them in memory only
@@ -130,6 +131,8 @@ class JobHistory(QObject):
         request: object,
         target: str = "",
         cancel: Callable[[], object] | None = None,
+        *,
+        asked: bool = True,
     ) -> str:
         """Record the start of a job; return its id.
 
@@ -139,6 +142,7 @@ class JobHistory(QObject):
             request: dataclass or JSON
             target: folder or file it writes
             cancel: ends it
+            asked: whether the user started it, who then waits for its end
         """
         from inspector.jobs.history import KEPT_LINES, JobEntry, new_id, request_content
 
@@ -153,7 +157,8 @@ class JobHistory(QObject):
             self._cancels[key] = cancel
         self._write(entry)
         self.note(key, [(logging.INFO, "started", "")])
-        self.began.emit(entry)
+        if asked:
+            self.began.emit(entry)
         return key
 
     def note(self, key: str, lines: Iterable[tuple[int, str, str]]) -> None:
@@ -187,21 +192,22 @@ class JobHistory(QObject):
         self.ended.emit(entry)
 
     # ---- jobs that are followed
-    def watch(self, follower: JobFollower) -> None:
-        """Record the jobs of a follower."""
-        follower.began.connect(lambda progress: self._began(follower, progress))
+    def watch(self, follower: JobFollower, *, asked: bool = True) -> None:
+        """Record the jobs of a follower, those of the user or of a view on its own."""
+        follower.began.connect(lambda progress: self._began(follower, progress, asked=asked))
         follower.received.connect(lambda messages: self._received(follower.current, messages))
         follower.ended.connect(lambda progress: self._ended(progress, progress.outcome))
         follower.dropped.connect(self._dropped)
 
-    def _began(self, follower: JobFollower, progress: JobProgress) -> None:
+    def _began(self, follower: JobFollower, progress: JobProgress, *, asked: bool) -> None:
         from inspector.jobs.history import subject_of
         from inspector.jobs.table import kind_of
 
         job = progress.job
         kind = kind_of(job).name
         if kind not in _HIDDEN:
-            key = self.begin(kind, subject_of(job), job, progress.target, follower.cancel)
+            subject = subject_of(job)
+            key = self.begin(kind, subject, job, progress.target, follower.cancel, asked=asked)
             self._followed[id(job)] = key
 
     def _received(self, progress: JobProgress | None, messages: Iterable[Message]) -> None:

@@ -39,7 +39,7 @@ class WindowJobs(QObject):
         self.sweeping.changed.connect(self.changed)
         self._followers: dict[str, JobFollower] = {}
         self.measurements = Measurements(self["measure"], self)
-        self.output_errors = OutputErrorRuns(self["errors of outputs"], self)
+        self.output_errors = OutputErrorRuns(self._follower("errors of outputs", asked=False), self)
         self.previews = Previews(self)
         self.recompiling = Recompiling(lambda: self.previews.server, self)
         self.recompiling.changed.connect(self.changed)
@@ -47,11 +47,12 @@ class WindowJobs(QObject):
 
     def __getitem__(self, name: str) -> JobFollower:
         """Return the follower of a kind of job, by the name its line of the table shares."""
-        found = self._followers.get(name)
-        if found is None:
-            found = self._followers[name] = JobFollower(self)
-            found.changed.connect(self.changed)
-            self.history.watch(found)
+        return self._followers.get(name) or self._follower(name)
+
+    def _follower(self, name: str, *, asked: bool = True) -> JobFollower:
+        found = self._followers[name] = JobFollower(self)
+        found.changed.connect(self.changed)
+        self.history.watch(found, asked=asked)
         return found
 
     def labels(self) -> tuple[str, ...]:

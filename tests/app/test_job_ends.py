@@ -76,3 +76,12 @@ def test_nothing_is_said_to_a_user_who_waits_or_has_cancelled(window) -> None:
     window.show_view("memory")
     window.jobs.history.end(key, Outcome(Ended.CANCELLED, "cancelled"))
     assert not window.strip.text
+
+
+def test_what_a_view_computes_on_its_own_is_not_reported(window) -> None:
+    window.show_view("compare")
+    history = window.jobs.history
+    key = history.begin("evaluate", "a | b", RunJob("/home/ada/model.pte"), asked=False)
+    history.end(key, DONE)
+    assert window.strip.text == ""
+    assert history.find(key) is not None  # the Jobs panel has it
