@@ -96,7 +96,7 @@ def _maps(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
                 " which has no operator there"
             )
     missing = sorted(expected - mapped.keys())
-    if missing and not jumps and not _is_rewritten(plan, record):
+    if missing and not jumps and not is_older(record, plan):
         return 0, f"the program calls instruction {missing[0]}, the record does not map it"
     return len(mapped), ""
 
@@ -148,8 +148,8 @@ def _payloads(program: ProgramFile, plan: m.ExecutionPlan, record: RecordFile) -
     return agree, ""
 
 
-def _is_rewritten(plan: m.ExecutionPlan, record: RecordFile) -> bool:
-    """Return whether passes replaced nodes after the graph was recorded.
+def is_older(record: RecordFile, plan: m.ExecutionPlan) -> bool:
+    """Return whether passes replaced nodes of a plan after the graph was recorded.
 
     The program then calls operators of libraries that the recorded graph does not, or the record
     has the node of an instruction that calls another operator, or a kernel is called that only
@@ -198,7 +198,7 @@ def _operators(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
         return 0, ""
     handles = record_maps.handles(record, plan.name)
     nodes = nodes_by_handle(graph)
-    is_rewritten = _is_rewritten(plan, record)
+    is_rewritten = is_older(record, plan)
     origins = record_maps.origins(record, plan.name).nodes
     names = {node.name for node in graph.nodes}
     agree = 0

@@ -91,12 +91,42 @@ def check_session(session: Session) -> Check:
         and not _is_foreign_buffer(session, first, second)
         for link in _compare(first, second)
     )
+    links = _without_older_records(session, links)
     bad = [link for link in links if link.verdict == DO_NOT_BELONG]
     if bad:
         return Check(DO_NOT_BELONG, _sentence(bad[0]), _odd_one_out(session, bad), links)
     good = [link for link in links if link.verdict == BELONG]
     verdict = BELONG if good and not _not_reached(session, good) else CANNOT_TELL
     return Check(verdict, "", "", links)
+
+
+def _without_older_records(session: Session, links: tuple[FileLink, ...]) -> tuple[FileLink, ...]:
+    """Return the links without contradictions of traces to records that are older than passes.
+
+    Kernels have no namespace in a trace, so that such a record alone cannot tell a run of another
+    program from one of those passes; the program can, which both files agree with.
+    """
+    from inspector.check.pairs import is_older
+
+    if session.program is None or session.record is None:
+        return links
+    if not any(is_older(session.record, plan) for plan in session.program.plans):
+        return links
+    places = {id(file.artifact): file.path for file in session.files}
+    program, record = (places.get(id(one)) for one in (session.program, session.record))
+    theirs = [{one.first, one.second} for one in links if one.verdict == BELONG]
+    traces = {file.path for file in session.files if _is_trace(file)}
+    if {program, record} not in theirs:
+        return links
+
+    def stands(link: FileLink) -> bool:
+        (trace, *_) = traces & {link.first, link.second} or {""}
+        about = {link.first, link.second} == {record, trace}
+        return not (about and link.verdict == DO_NOT_BELONG and {program, trace} in theirs)
+
+    return tuple(
+        one if stands(one) else replace(one, verdict=CANNOT_TELL, mismatch="") for one in links
+    )
 
 
 @identity_cache

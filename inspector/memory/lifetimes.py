@@ -21,6 +21,8 @@ from schema.program import model as m
 
 _BEFORE = -1  # inputs and state are there before the first instruction
 _SIZED_VIEW = "executorch_prim::et_view"
+# Cadence's slices and concatenations whose result is planned where its elements are already.
+_MOVES_NOTHING = "_nop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,10 @@ class _LifetimeWalk:
     def _is_fresh(self, args: m.InstructionArgs) -> bool:
         """Return whether an instruction writes a new value instead of mutating an argument."""
         if isinstance(args, m.KernelCall):
-            known = 0 <= args.op_index < len(self.plan.operators)
-            return known and "out" in self.plan.operators[args.op_index].overload
+            if not 0 <= args.op_index < len(self.plan.operators):
+                return False
+            called = self.plan.operators[args.op_index]
+            return "out" in called.overload and not called.name.endswith(_MOVES_NOTHING)
         return isinstance(args, (m.DelegateCall, m.MoveCall))
 
     def _read(self, value: int, step: int) -> None:

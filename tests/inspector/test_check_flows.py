@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
 from inspector.check.pairs import program_and_record
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.load import load_session
+from runtime.api import Runtime
 from schema.program import model as m
 from tests.architecture.tree import ROOT
 
@@ -64,3 +68,18 @@ def test_a_layer_that_passes_made_one_operator_is_no_other_program(
     table = replace(opened.program.table, execution_plan=(copied,))
     program = replace(opened.program, table=table)
     assert (not program_and_record(program, opened.record).mismatch) is belongs
+
+
+@pytest.mark.parametrize(
+    ("ran", "verdict"), [("cadence_m1", BELONG), ("cadence_m1_int8", DO_NOT_BELONG)]
+)
+def test_trace_of_what_passes_made_belongs_to_the_record_of_its_program(
+    ran: str, verdict: str, tmp_path: Path
+) -> None:
+    """The kernel that runs is `conv2d`, the record has `convolution`."""
+    program = Runtime().load_program(DATA / f"{ran}.pte", enable_etdump=True)
+    inputs, _ = torch.load(DATA / f"{ran}.pt")
+    program.load_method("forward").execute(inputs)
+    program.write_etdump_result_to_file(str(tmp_path / "run.etdp"))
+    files = [DATA / "cadence_m1.pte", DATA / "cadence_m1.etrecord", tmp_path / "run.etdp"]
+    assert check_session(load_session(files)).verdict == verdict

@@ -186,6 +186,21 @@ def test_values_that_overlap_in_time_are_an_issue_and_no_impossible_number(
     assert sum(value.peak_bytes for value in arena.at_peak()) == arena.peak_bytes
 
 
+@pytest.mark.parametrize(("operator", "lost"), [("aten::_slice_copy_nop", 0), ("aten::relu", 1)])
+def test_slice_that_moves_nothing_overwrites_nothing(operator: str, lost: int) -> None:
+    """As Cadence's compiler plans them: a slice lies inside of what it is of, which is read on."""
+    made = plan(
+        [tensor(0, 32), tensor(16, 16), tensor(32, 32)],
+        [call(0, 0), call(0, 1, 1, op=1), call(0, 1, 2, 2)],
+        outputs=(2,),
+        names=("aten::relu", operator),
+    )
+    found = analyse_memory(program(made), "forward")
+    assert len(found.issues) == lost
+    (arena,) = found.arenas
+    assert arena.live_bytes.tolist() == [32, 32, 64]
+
+
 def test_value_outside_its_arena_counts_only_what_is_inside() -> None:
     made = plan([tensor(32, 64), tensor(96, 16)], [call(0, 0), call(0, 1, 1)], outputs=(1,))
     found = analyse_memory(program(made), "forward")
