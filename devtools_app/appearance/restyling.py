@@ -21,6 +21,7 @@ from typing_extensions import override
 from devtools_app.appearance.slices import Slices
 
 Call = Callable[[], object]
+_LAST = Qt.EventPriority.LowEventPriority.value  # as Qt posts its own requests to paint
 
 
 class _HeldLayouts(QObject):
@@ -141,10 +142,16 @@ class Restyling(QObject):
         yield from self._layouts.release()
 
     def _paint(self) -> None:
+        """Let windows be painted again.
+
+        Qt asks for no picture while parts wait for one. A request that comes while there is no
+        painting is spent, and the parts wait on: nothing was painted any more until a resize.
+        """
         windows, self._unpainted = self._unpainted, []
         for window in windows:
             if isValid(window):
                 window.setUpdatesEnabled(True)
+                QCoreApplication.postEvent(window, QEvent(QEvent.Type.UpdateRequest), _LAST)
 
     def _polish(self, widget: QWidget) -> None:
         if not isValid(widget) or not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
 from PySide6.QtGui import QFontInfo, QIcon, QImage, QPalette, QRawFont
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -313,6 +313,28 @@ def test_what_is_seen_follows_a_theme_before_what_is_not(theme: Theme, qtbot, qa
     assert seen.sizes == hidden.sizes == [BASE_SIZE + 4]
     assert pages.updatesEnabled()
     theme.set_size(BASE_SIZE)
+
+
+def test_a_window_asked_to_paint_amid_a_change_is_painted_after_it(theme: Theme, qtbot) -> None:
+    pages, seen, _ = _pages(theme, qtbot)
+    qtbot.waitExposed(pages)
+    paints: list[QEvent.Type] = []
+
+    class Painted(QObject):
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            paints.extend([event.type()] if event.type() == QEvent.Type.Paint else [])
+            return False
+
+    watching = Painted()
+    seen.installEventFilter(watching)
+    seen.update()
+    theme.set_mode(ThemeMode.DARK)
+    QCoreApplication.sendPostedEvents(pages, QEvent.Type.UpdateRequest.value)
+    assert not paints  # the request is spent
+    qtbot.waitUntil(lambda: not theme.busy)
+    seen.update()
+    qtbot.waitUntil(lambda: bool(paints))
 
 
 def test_a_widget_that_fails_keeps_no_other_from_following_a_theme(theme: Theme, qtbot) -> None:
