@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from inspector.cli.answer import Answer, shown
@@ -305,10 +305,11 @@ def _lines(data: dict[str, Any], losses: Sequence[str] = (), call: str = "") -> 
     if losses:
         lines += losses
     elif first is not None:
-        own = first["own"] or first
+        given = first["own"] or first
+        own = Metrics(*(given[one.name] for one in fields(Metrics)))
         lines.append(
             f"first divergence: {call}{first['node']} ({first['operator']}, instruction"
-            f" {first['instruction']}) is off by {own['max_abs']:.6g} by itself"
+            f" {first['instruction']}) is {own.words(6)}"
             + (f": {first['note']}" if first["note"] else "")
         )
     elif cover["compared"]:

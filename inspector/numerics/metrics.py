@@ -126,6 +126,20 @@ class Metrics:
         unknown = self.odd and self.snr_db is None and not self.max_abs
         return None if unknown else self.max_abs
 
+    def words(self, digits: int = 4) -> str:
+        """Return how far apart the two are, and which elements are finite in one alone."""
+        size = self.largest
+        odd = [
+            f", with {one:,} {kind} elements where {before:,} are expected"
+            for kind, one, before in (
+                ("infinite", self.inf, self.inf_reference),
+                ("NaN", self.nan, self.nan_reference),
+            )
+            if one != before
+        ]
+        off = "off by itself" if size is None else f"off by {size:.{digits}g} by itself"
+        return "".join((off, *odd))
+
     @property
     def near_zero(self) -> bool:
         """Return whether the largest relative error is of an element near zero.

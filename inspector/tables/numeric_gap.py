@@ -181,9 +181,7 @@ def summary(run: RunGap) -> str:
         start = loss_words(run)
     elif first is not None:
         own = first.own or first.total
-        size = own.largest if own is not None else 0.0
-        off = "not finite" if size is None else f"off by {size:.4g} by itself"
-        start = f"First divergence: {first.node or first.operator}, {off}"
+        start = f"First divergence: {first.node or first.operator}, {own.words() if own else ''}"
         start += f": {first.note}" if first.note else ""
     else:
         fine = "No node exceeds the tolerance by its own error"

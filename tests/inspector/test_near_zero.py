@@ -14,7 +14,7 @@ from inspector.jobs.eval_samples import (
     OutputSums,
     VariantSample,
 )
-from inspector.numerics.metrics import Distance, Metrics, Tolerance
+from inspector.numerics.metrics import Distance, Metrics, Tolerance, measure
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.tables.numeric_gap import gap_table
 
@@ -92,3 +92,15 @@ def test_samples_that_are_nan_on_one_side_have_no_error_in_an_evaluation() -> No
     assert (output.max_abs, output.total.snr_db, output.strange) == (None, None, 2)
     (worst,) = report.variants[0].worst
     assert (worst.max_abs, worst.snr_db) == (None, None)
+
+
+def test_words_count_what_is_infinite_on_one_side_where_finite_values_agree() -> None:
+    wanted = np.array([1.0, -np.inf, -np.inf], np.float32)  # a mask; half floats hold -65504
+    found = np.array([1.0, -65504.0, -65504.0], np.float32)
+    one = measure(wanted, found, "float32", Tolerance())
+    assert one.words() == "off by 0 by itself, with 0 infinite elements where 2 are expected"
+    assert measure(wanted[:1], found[:1] + 0.5, "float32", Tolerance()).words() == (
+        "off by 0.5 by itself"
+    )
+    nan = measure(wanted[:1], np.full(1, np.nan, np.float32), "float32", Tolerance())
+    assert nan.words() == "off by itself, with 1 NaN elements where 0 are expected"
