@@ -1,4 +1,4 @@
-"""Operators that a compiler writes as a product: squares, and divisions by a reciprocal."""
+"""Operators of other names: squares and divisions that are products, reductions of TOSA."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from inspector.numerics.shared_handles import DelegateEvent
 
 RECIPROCAL = "RECIPROCAL"  # TOSA has no division
 _SQUARE = "square"
+REDUCED = {
+    "REDUCE_MAX": "amax",
+    "REDUCE_MIN": "amin",
+    "REDUCE_PRODUCT": "prod",
+    "REDUCE_SUM": "sum",
+}
 
 
 def other_form(values: PayloadValues, event: DelegateEvent) -> tuple[str, list[object]] | None:

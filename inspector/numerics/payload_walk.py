@@ -17,7 +17,7 @@ from inspector.join.lowered_kinds import BATCH_NORM, becomes, operation
 from inspector.numerics.element_moves import begin_alike, digest, integers
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.grades import FLOW, ORDER
-from inspector.numerics.other_forms import form_of, other_form
+from inspector.numerics.other_forms import REDUCED, form_of, other_form
 from inspector.numerics.partly_known import COMMUTATIVE, OF_TWO, PartlyKnown, single
 from inspector.numerics.payload_flow import has_shape_of
 from inspector.numerics.payload_places import ElementPlaces
@@ -31,17 +31,12 @@ from inspector.numerics.payload_values import (
 from inspector.numerics.requantized import Requantized
 from inspector.numerics.same_steps import is_distinctive
 from inspector.numerics.shared_handles import DelegateEvent
+from inspector.numerics.taken_apart import taken_apart
 
 _OF_NORMS = frozenset((operation(BATCH_NORM), "add", "mul", "sub"))
 _PACKED = "aten._weight_int8pack_mm.default"  # has no bias: that is added by the next step
 _OF_LINEAR = frozenset(map(operation, ("addmm", "linear", "mm")))
 _TABLE = "TABLE"  # of an operator of one operand
-_REDUCED = {
-    "REDUCE_MAX": "amax",
-    "REDUCE_MIN": "amin",
-    "REDUCE_PRODUCT": "prod",
-    "REDUCE_SUM": "sum",
-}
 
 
 def walked(
@@ -124,6 +119,9 @@ class _PayloadWalk:
             if before == len(self._values):
                 for event, node in partly.pairs():
                     self._match(event, node)
+            if before == len(self._values):
+                for event, node in list(taken_apart(self._values)):
+                    self.learn(event.writes[0], node.writes[0])
 
     def found(self, wanted: Collection[str]) -> dict[str, DelegateEvent]:
         """Return the events of some nodes, in the shape that the node has if there is such one."""
@@ -281,8 +279,8 @@ class _PayloadWalk:
 
     def _computes(self, event: DelegateEvent, node: FlatNode) -> bool:
         """Return whether an operator is one of a node's kind, with operands in its order."""
-        if event.kind in _REDUCED:
-            return _REDUCED[event.kind] == operation(node.operator)
+        if event.kind in REDUCED:
+            return REDUCED[event.kind] == operation(node.operator)
         if other_form(self._values, event) == (form_of(node), self._asked(node)):
             return True
         if not becomes(node.operator, event.kind):
@@ -452,7 +450,7 @@ class _PayloadWalk:
 
     def _last_reduction(self, event: DelegateEvent) -> DelegateEvent:
         """Return the last of the steps in a row that reduce one dimension each."""
-        for _ in self._events if event.kind in _REDUCED else ():
+        for _ in self._events if event.kind in REDUCED else ():
             readers = self._readers(event)
             if len(readers) != 1 or readers[0].kind != event.kind:
                 break
