@@ -13,7 +13,12 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
-from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob
+from inspector.jobs.backend_plan import (
+    BackendCardJob,
+    BackendFacts,
+    BackendPlan,
+    BackendPlanJob,
+)
 from inspector.jobs.table import kind_of
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
@@ -31,6 +36,7 @@ class BackendsPane(PanelActions, Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Backends")
         self.runner = context.jobs["backend_plan"]
+        self.reader = context.jobs["backend_card"]
         self.table = TableView(context.theme, "backends")
         self.card = QLabel()
         self.card.setAccessibleName("Card of the chosen backend")
@@ -46,7 +52,13 @@ class BackendsPane(PanelActions, Pane):
         )
         self._cancel = self.add_button("Cancel", "Cancel the plan", self.runner.cancel)
         self._cancel.hide()
+        self._read = self.add_button(
+            "Operators",
+            "Read options and operators of the chosen backend from its vendor's tables",
+            self.read_tables,
+        )
         self._plans: dict[OpenSession, BackendPlan] = {}
+        self._facts: dict[str, BackendFacts] = {}
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
         scroll = QScrollArea()  # a card is longer than a small window has room for
@@ -61,6 +73,7 @@ class BackendsPane(PanelActions, Pane):
         self.table.row_chosen.connect(lambda _row: self._show_card())
         self.shown.activated.connect(lambda _at: self._show_again())
         self.runner.changed.connect(self._follow)
+        self.reader.changed.connect(self._follow_reading)
 
     # -- state -----------------------------------------------------------------------------
 
@@ -146,14 +159,41 @@ class BackendsPane(PanelActions, Pane):
 
     # -- the card --------------------------------------------------------------------------
 
-    def _show_card(self) -> None:
+    def read_tables(self) -> None:
+        """Read what the tables of the chosen backend list, in a worker that may import them."""
+        name = self._chosen()
+        if name:
+            self.reader.start(BackendCardJob(name), about=name, replace_running=True)
+
+    def _follow_reading(self) -> None:
+        found = self.reader.current
+        ended = found is not None and not found.running and found.outcome is not None
+        if found is not None and ended and not found.error and isinstance(found.about, str):
+            assert found.outcome is not None
+            self._facts[found.about] = kind_of(found.job).read_result(found.outcome.result)
+        self._show_card()
+
+    def _chosen(self) -> str:
+        """Return the name of the chosen backend, empty without one."""
         key = self.table.current_key()
         name = key[0] if isinstance(key, tuple) else key
-        if not isinstance(name, str):
+        return name.partition(":")[0] if isinstance(name, str) else ""
+
+    def _show_card(self) -> None:
+        name, running = self._chosen(), self.reader.running
+        self._read.setEnabled(bool(name) and not running)
+        if not name:
             self.card.setText("Choose a backend to read its card")
             return
+        current, facts = self.reader.current, self._facts.get(name)
+        about = current is not None and current.about == name
+        words = ("", "") if facts is None else (facts.option_words(), facts.operator_words())
+        if about and running:
+            words = ("being read", "being read")
+        elif about and current is not None and current.error and facts is None:
+            words = (current.error, current.error)
         try:
-            lines = card_lines(backend_card(name.partition(":")[0]))
+            lines = card_lines(backend_card(name), *words)
         except KeyError:
             lines = {}
         self.card.setText("\n".join(f"{title}: {text}" for title, text in lines.items()))

@@ -25,7 +25,6 @@ from inspector.recipes.compile_job import CompileJob, Quantization, Rules
 from inspector.recipes.source import SourceError, parse_source
 from inspector.tables.backends import card_table, plan_table
 from inspector.toolchain.backend_cards import (
-    UNKNOWN,
     BackendCard,
     backend_card,
     backend_cards,
@@ -93,17 +92,10 @@ def _of_tables(card: BackendCard, *, verbose: bool) -> tuple[str, str]:
 
     What the packages of the vendor print when they are imported for it is left out.
     """
-    if card.missing:
-        return UNKNOWN, UNKNOWN
     running = JobRun(BackendCardJob(card.name))
     finished(running, Progress(sys.stderr, verbose=verbose, logs=False), verbose=verbose)
     found: BackendFacts = running.result
-    options = "; ".join(
-        f"{one.name}={'|'.join(one.values)}" if one.values else one.name for one in found.options
-    )
-    counted = f"{len(found.operators)}: " if found.operators else ""
-    listed = ", ".join(f"{name} ({of})" if of != "any" else name for name, of in found.operators)
-    return options or "none", counted + listed if listed else UNKNOWN
+    return found.option_words(), found.operator_words()
 
 
 def _json(card: BackendCard) -> dict[str, Any]:

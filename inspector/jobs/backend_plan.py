@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from inspector.recipes.compile_job import CompileJob
 
+ANY = "any"  # dtypes of an operator whose table names none
+NO_TABLE = "no table here lists them: its compiler is asked node by node"
+
 
 @dataclass(frozen=True, slots=True)
 class BackendPlanJob:
@@ -74,12 +77,23 @@ class BackendFacts:
     Attributes:
         options: of its partitioner
         operators: that it takes, each with the dtypes; empty if it has no such table
-        error: why they cannot be read, empty if they can
+        error: why options cannot be read, empty if they can
     """
 
     options: tuple[BackendOption, ...] = ()
     operators: tuple[tuple[str, str], ...] = ()
     error: str = ""
+
+    def option_words(self) -> str:
+        """Return the options in one line, with their values."""
+        words = (f"{one.name}={'|'.join(one.values)}".rstrip("=") for one in self.options)
+        return self.error or "; ".join(words) or "none"
+
+    def operator_words(self) -> str:
+        """Return the operators in one line, with the dtypes of those that do not take any."""
+        names = (name if of == ANY else f"{name} ({of})" for name, of in self.operators)
+        counted = f"{len(self.operators)}: " if self.operators else ""
+        return counted + ", ".join(names) or (self.error or NO_TABLE)
 
 
 @dataclass(frozen=True, slots=True)

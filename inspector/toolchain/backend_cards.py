@@ -92,7 +92,7 @@ def card_lines(card: BackendCard, options: str = "", operators: str = "") -> dic
         "how to get it": card.install or "it comes with ETScope",
         "what works": card.works or UNKNOWN,
         "payloads run": card.runs,
-        "options": options,
+        "options": UNKNOWN if options and card.missing else options,
         "operators": operators,
         "known traps": "; ".join(card.traps) or "none known",
     }

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from compiler.backends.vendors.create import VendorError, operators_of, options_of
+from compiler.backends.vendors.listed import listed_operators
+from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from compiler.innermost import innermost
 from inspector.graph.boundaries import is_quantization
 from inspector.jobs.backend_plan import (
@@ -65,15 +67,16 @@ def card(job: BackendCardJob, _task: Task) -> dict[str, Any]:
     """Return the lists in the tables of a backend: options with their values, operators."""
     vendor = vendor_called(job.name)
     if vendor is None:
-        return to_json(BackendFacts())
+        return to_json(BackendFacts(operators=tuple(XnnpackPartitioner().operators())))
     python = interpreter_of("", vendor.alias)
+    operators = [] if python else listed_operators(vendor)
     try:
         if python:
             found = tables_of(python, vendor.alias)
         else:
-            found = VendorTables(options_of(vendor), operators_of(vendor))
+            found = VendorTables(options_of(vendor), operators or operators_of(vendor))
     except (VendorError, ToolchainError) as error:
-        return to_json(BackendFacts(error=str(error)))
+        return to_json(BackendFacts(operators=tuple(operators), error=str(error)))
     options = tuple(BackendOption(name, values) for name, values in found.options.items())
     return to_json(BackendFacts(options, tuple(found.operators)))
 

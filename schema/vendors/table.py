@@ -300,7 +300,6 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="Qualcomm AI Engine Direct SDK, from qpm.qualcomm.com; set QNN_SDK_ROOT to it",
         quantizer=f"{_M}devices:qnn_quantizer",
-        operators=f"{_M}devices:qnn_operators",
         works=_DEVICE_RUN,
         traps=(
             "the versions of SDK and device libraries have to match",

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from devtools_app.views.backends import BackendsPane
-from inspector.jobs.backend_plan import BackendPlan, BackendShare
+from inspector.jobs.backend_plan import BackendFacts, BackendOption, BackendPlan, BackendShare
 from inspector.jobs.messages import Ended, Outcome
 from schema.objects.codec import to_json
 from schema.vendors.table import VENDORS
@@ -54,3 +54,28 @@ def test_plan_is_a_job_whose_table_is_shown(
     qtbot.keyClick(found.table._grid, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: "XNNPACK (xnnpack)" in found.card.text())
     assert not found._cancel.isVisible()
+
+
+def test_operators_of_the_chosen_backend_are_read_by_a_job(
+    make_window: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Scripted()
+    monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_args, **_more: worker)
+    window = make_window()
+    window.show_view("backends")
+    found: BackendsPane = window.findChild(BackendsPane)
+    qtbot.waitUntil(lambda: len(found.table.shown_rows()) > len(VENDORS))
+    found.table.show_current("ethos-u")
+    qtbot.keyClick(found.table._grid, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: "VGF (vgf)" in found.card.text())
+    assert "operators" not in found.card.text()
+    qtbot.mouseClick(found._read, Qt.MouseButton.LeftButton)
+    assert worker.request["kind"] == "backend_card"
+    assert "operators: being read" in found.card.text()
+    facts = BackendFacts((BackendOption("spec", ("INT", "FP")),), (("aten.add.Tensor", "FP"),))
+    worker.outcome = Outcome(Ended.FINISHED, result=to_json(facts))
+    qtbot.waitUntil(lambda: "operators: 1: aten.add.Tensor (FP)" in found.card.text())
+    assert found._read.isEnabled()
+    qtbot.keyClick(found.table._grid, Qt.Key.Key_Up)  # the facts are those of one backend
+    qtbot.waitUntil(lambda: "Ethos-U (ethos-u)" in found.card.text())
+    assert "operators" not in found.card.text()

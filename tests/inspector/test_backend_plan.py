@@ -10,8 +10,16 @@ from typing import cast
 import pytest
 
 import inspector
+from compiler.backends.vendors.listed import listed_operators
+from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from inspector.cli.progress import Progress
-from inspector.jobs.backend_plan import BackendPlan, BackendPlanJob, BackendShare
+from inspector.jobs.backend_plan import (
+    BackendFacts,
+    BackendOption,
+    BackendPlan,
+    BackendPlanJob,
+    BackendShare,
+)
 from inspector.jobs.commands import command_of
 from inspector.jobs.messages import Log
 from inspector.recipes.compile_job import CompileJob
@@ -19,7 +27,7 @@ from inspector.recipes.source import Source
 from inspector.tables.backends import card_table, plan_table, with_short_states
 from inspector.toolchain.backend_cards import AVAILABLE, backend_card, backend_cards, card_lines
 from schema.vendors.needs import VendorNeed
-from schema.vendors.table import VENDORS
+from schema.vendors.table import VENDORS, vendor_called
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, session
 
@@ -46,7 +54,7 @@ def test_show_tells_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert rows["openvino"]["state"] == "the executorch package is not installed"
     assert rows["openvino"]["install"].startswith("pip install 'openvino>=")
     one = valid(run("backends", "show", "qnn", "--format", "json"), "backends")["data"]["backends"]
-    assert one[0]["details"]["operators"] == "not known here"
+    assert one[0]["details"]["options"] == "not known here"
     text = run("backends", "show", "zzz")
     assert (text.code, "available: openvino" in text.err) == (2, True)
 
@@ -65,6 +73,52 @@ def test_show_prints_no_warnings_of_the_package_that_it_imports() -> None:
     answer = run("backends", "show", "coreml")
     assert "precision=FLOAT16|FLOAT32" in answer.out
     assert answer.err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text", "expected"),
+    [
+        (
+            *("qnn", "qualcomm/builders/op_add.py"),
+            'class Add:\n    target = ["aten.add.Tensor", "x"]\n    other = "aten.no.default"\n',
+            ["aten.add.Tensor"],
+        ),
+        (
+            *("nxp", "nxp/neutron_partitioner.py"),
+            "more = {ops.edge.aten.no.default: 1}\n"
+            "supported_ops = {exir_ops.edge.aten.abs.default: A, exir_ops.edge.aten.mm.default: M}",
+            ["aten.abs.default", "aten.mm.default"],
+        ),
+        (
+            *("mlx", "mlx/ops.py"),
+            "import absent\n_OPS: list = [(torch.ops.aten.neg.default, Neg, 'aten.neg')]\n"
+            "@REGISTRY.register(target=[torch.ops.aten.mul.Tensor])\n"
+            "def one(n):\n    return torch.ops.aten.no.default\n",
+            ["aten.mul.Tensor", "aten.neg.default"],
+        ),
+        ("cuda", "cuda/a.py", "target = 'aten.add.Tensor'", []),
+    ],
+)
+def test_operators_of_devices_are_read_from_sources_that_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name, source, text, expected
+) -> None:
+    path = tmp_path / "executorch/backends" / source
+    path.parent.mkdir(parents=True)
+    path.write_text(text, "utf-8")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    vendor = vendor_called(name)
+    assert vendor is not None
+    assert listed_operators(vendor) == [(one, "any") for one in expected]
+
+
+def test_words_of_tables_have_dtypes_and_say_what_is_missing() -> None:
+    facts = BackendFacts((BackendOption("a", ("x", "y")), BackendOption("b")), (("op", "float32"),))
+    assert (facts.option_words(), facts.operator_words()) == ("a=x|y; b", "1: op (float32)")
+    assert BackendFacts(operators=(("op", "any"),), error="gone").operator_words() == "1: op"
+    assert BackendFacts(error="gone").operator_words() == "gone"
+    assert BackendFacts().operator_words().startswith("no table here lists them")
+    mine = dict(XnnpackPartitioner().operators())
+    assert mine["aten.add.Tensor"] == "FP32, STATIC_QUANT"
 
 
 def test_plan_has_a_row_for_each_backend_with_the_rest_explained(tmp_path: Path) -> None:

@@ -54,12 +54,6 @@ def qnn_quantizer(options: VendorOptions) -> Creator:
     return create
 
 
-def qnn_operators() -> list[tuple[str, str]]:
-    """Return the operators that have a builder."""
-    home = backend_part("qualcomm.builders.node_visitor_manager")
-    return [(str(name), "any") for name in home.get_node_visitors(None)]
-
-
 def mediatek(options: VendorOptions) -> Creator:
     """Return the factory of the partitioner of MediaTek; other keys are flags of its compiler."""
     home = backend_part("mediatek.partitioner")

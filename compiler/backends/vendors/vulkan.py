@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,17 @@ def quantizer(options: VendorOptions) -> Creator:
 def operators() -> list[tuple[str, str]]:
     """Return the operators of the vendor's registry, with the dtypes of their inputs."""
     home = backend_part("vulkan.op_registry")
-    return [(_name(key), "any") for key in home.vulkan_supported_ops]
+    every = backend_part("vulkan.utils").ALL_T
+    return [
+        (_name(key), _dtypes(one.inputs_dtypes, every))
+        for key, one in home.vulkan_supported_ops.items()
+    ]
+
+
+def _dtypes(sets: Any, every: Set[Any]) -> str:  # noqa: ANN401 - of the package
+    """Return the dtypes of the first input; empty sets are of arguments that are no tensors."""
+    taken = next((one for one in sets.vals if one), every)
+    return "any" if taken >= every else ", ".join(sorted(str(one)[6:] for one in taken))
 
 
 def _name(key: Any) -> str:  # noqa: ANN401

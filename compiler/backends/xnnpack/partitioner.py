@@ -91,6 +91,14 @@ class XnnpackPartitioner(Partitioner):
         self._by_op = {op: rule for rule in self.configs for op in rule.ops}
         self.precisions = _listed(config_precisions)
 
+    def operators(self) -> list[tuple[str, str]]:
+        """Return the operators that have a rule, each with the kinds of numbers it is taken in."""
+        kinds = {
+            op: ", ".join(sorted(one.name for one in rule.precisions))
+            for op, rule in self._by_op.items()
+        }
+        return sorted((str(op), kinds[op]) for op in kinds)
+
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
         """Return the operators to preserve where a rule accepts them."""
         facts = Facts(ep)
