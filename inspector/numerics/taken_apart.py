@@ -80,8 +80,8 @@ def _last_step(
         known = [values.of(one.write) for one in events]
         if ends[0] not in known:
             return None
-        del events[known.index(ends[0]) :]
-        nodes = nodes[: [one.write for one in nodes].index(ends[0])]
+        del events[known.index(ends[0]) + 1 :]  # the known one may be taken apart itself
+        del nodes[[one.write for one in nodes].index(ends[0]) + 1 :]
     while len(nodes) > 1 and events and _computes(values, events[-1].made, nodes[-1].made):
         nodes.pop()
         events.pop()

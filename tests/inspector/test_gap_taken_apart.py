@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.numerics.payload_walk import walked
 from inspector.numerics.shared_handles import DelegateEvent
 from tests.inspector.test_gap_payload_places import _call, _found, _graph, _step
 
@@ -69,3 +70,27 @@ def test_operator_that_left_no_step_has_none_of_another_node() -> None:
 def test_steps_that_do_not_meet_again_have_no_last_one() -> None:
     steps = [*_ELU[:2], _step("LOG", "p_x", "d", _SIZES)]
     assert _names("elu", steps, ends="mish gelu") == {}
+
+
+def test_steps_before_a_known_value_are_not_its_own_where_that_has_several_too() -> None:
+    """A layer norm behind it is known by the product that reads it: its steps are its own."""
+    last = (2, 4)
+    graph = _graph(
+        _SIZES,
+        _call("elu", "aten::elu", "x", _SIZES),
+        _call("norm", "aten::native_layer_norm", "elu", _SIZES),
+        _call("fc", "aten::mm", "norm weight", last),
+        _call("out", "aten::tanh", "fc", last),
+    )
+    steps = [
+        *_ELU,
+        _step("MUL", "d factor", "e", _SIZES),
+        _step("ADD", "e shift", "f", _SIZES),
+        _step("MATMUL", "f w", "g", last),
+        _step("TANH", "g", "h", last),
+    ]
+    names = {one.node.name for one in graph.nodes}
+    border = {"p_x": ((), "x"), "h": ((), "out")}
+    found = walked(graph, graph.nodes, {}, names, steps, border)
+    assert "elu" not in found
+    assert found["norm"].name == "f"
