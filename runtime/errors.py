@@ -56,6 +56,8 @@ _REMEDIES = {
     ErrorCode.RegistrationAlreadyRegistered: "Use another name: registrations are not replaced.",
     ErrorCode.MemoryAllocationFailed: "The program needs more memory than available, or its "
     "planned buffers are smaller than its tensors: compile it again.",
+    ErrorCode.DelegateMemoryAllocationFailed: "The delegate needs more memory for these sizes than "
+    "available: pass smaller inputs, or free memory.",
     ErrorCode.AccessFailed: "Check the path and the permissions of the file.",
     ErrorCode.InvalidProgram: "The file is damaged or was not written by an ExecuTorch compiler: "
     "compile it again.",

@@ -96,7 +96,7 @@ def at_node(
         short = isinstance(error, MemoryError) or "can't allocate memory" in reason
         code = invalid_argument(reason).code
         code = ErrorCode.MemoryAllocationFailed if short else code
-    if loading:
+    if loading and code is not ErrorCode.DelegateMemoryAllocationFailed:
         code = ErrorCode.DelegateInvalidCompatibility
     return DelegateError(
         code,

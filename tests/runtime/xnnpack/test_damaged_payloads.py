@@ -360,8 +360,10 @@ def test_sizes_that_no_memory_is_enough_for_are_refused_each_time(isolate: bool)
     program = Runtime.get().load_program(case.program)
     method = program.load_method("forward", engine="native", isolate=isolate)
     for _ in range(3):
-        with pytest.raises(DelegateError, match="out of memory"):
+        with pytest.raises(DelegateError, match="out of memory") as raised:
             method.execute(case.inputs)
+        assert raised.value.code == ErrorCode.DelegateMemoryAllocationFailed
+        assert "smaller inputs" in raised.value.remedy
 
 
 def test_a_function_from_one_dtype_to_another_is_refused() -> None:

@@ -248,6 +248,27 @@ class Pixels(torch.nn.Module):
         return self.second(y.flip(0)), y
 
 
+class Wide(torch.nn.Module):
+    """Rows that become wide inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(1, 40000), torch.nn.Linear(40000, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_largest_sizes_that_no_memory_is_enough_for_need_not_come() -> None:
+    module, rows = Wide(), torch.export.Dim("rows", max=10**8)  # 16 TB inside
+    program = Runtime().load_program(lowered(module, torch.randn(3, 1), ({0: rows},)))
+    method = program.load_method("forward", engine="native")
+    for count in (3, 1, 5):
+        given = torch.randn(count, 1)
+        (found,) = method.execute([given])
+        torch.testing.assert_close(found, module(given), atol=1e-5, rtol=1e-5)
+
+
 class Cache(torch.nn.Module):
     """Rows that are changed and written to a state, from the first or from the last row on."""
 

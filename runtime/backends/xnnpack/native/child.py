@@ -24,6 +24,7 @@ THREADS = "libexecutorch_threadpool.so"
 INVALID = 0xFFFFFFFF  # XNN_INVALID_VALUE_ID
 _OK = 0
 _NO_MEMORY = _TOO_SMALL = 6
+NO_MEMORY = "out of memory"
 MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
 _STATUS: tuple[str, ...] = (
     "success",
@@ -32,7 +33,7 @@ _STATUS: tuple[str, ...] = (
     "invalid state",
     "unsupported parameter",
     "unsupported hardware",
-    "out of memory",
+    NO_MEMORY,
     "reallocation required",
     "deprecated",
 )

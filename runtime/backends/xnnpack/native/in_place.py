@@ -17,11 +17,14 @@ from runtime.backends.xnnpack.native.call_ends import CallEnd, call_end
 from runtime.backends.xnnpack.native.child import MAX_DIMS, KernelModel
 from runtime.backends.xnnpack.native.local import LocalKernels
 from runtime.backends.xnnpack.native.process import LibraryRefusedError
+from runtime.backends.xnnpack.native.room import largest_bytes
 from runtime.backends.xnnpack.native.shared_values import KernelRuntime
 from runtime.backends.xnnpack.representation import STORED
 from runtime.memory.slots import TensorSlot
 
 _MOST_SHAPES = 256  # of a call, whose results are known without asking the library again
+
+_MOST_ROOM = 1 << 28  # bytes; the library writes zeros into all of its working memory
 
 _shape_of = attrgetter("shape")
 _address_of = torch.Tensor.data_ptr
@@ -63,6 +66,7 @@ class InPlaceCall:
         inputs: in the order of the payload
         outputs: in the order of the payload
         refused: returns the error for inputs that the library refuses
+        makes_room: whether the library takes memory for the largest sizes at once
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class InPlaceCall:
         inputs: Sequence[CallEnd],
         outputs: Sequence[CallEnd],
         refused: Refused,
+        *,
+        makes_room: bool = True,
     ) -> None:
         self._lock = kernels.lock
         self._runtime = runtime
@@ -95,7 +101,7 @@ class InPlaceCall:
         self._copied_back: list[CallEnd] = []
         self._addresses: list[int] = []
         self._is_settled = False  # whether any sizes may be used at these addresses
-        self._needs_room = bool(self._sized)
+        self._needs_room = makes_room and bool(self._sized)
         self._now: KnownSizes | None = None  # that were set last
         self._known: dict[tuple[torch.Size, ...], KnownSizes] = {}
 
@@ -370,6 +376,7 @@ def in_place_call(
             for value, slot in outputs
         ],
         refused,
+        makes_room=largest_bytes(runtime.plan, inputs) <= _MOST_ROOM,
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import torch
 
+from runtime.backends.xnnpack.native.child import NO_MEMORY
 from runtime.errors import OF_PAYLOAD, ErrorCode, ExecutionError
 from runtime.untyped import from_buffer
 
@@ -262,5 +263,8 @@ class LibraryRefusedError(ExecutionError):
     """
 
     def __init__(self, reason: str, node: int | None) -> None:
-        super().__init__(ErrorCode.DelegateInvalidCompatibility, reason, remedy=OF_PAYLOAD)
+        if reason.endswith(NO_MEMORY):
+            super().__init__(ErrorCode.DelegateMemoryAllocationFailed, reason)
+        else:
+            super().__init__(ErrorCode.DelegateInvalidCompatibility, reason, remedy=OF_PAYLOAD)
         self.node = node

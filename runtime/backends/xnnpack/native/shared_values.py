@@ -83,6 +83,7 @@ class KernelRuntime:
     """A runtime in the other process, over shared values.
 
     Attributes:
+        plan: of the partition
         numbers: id of each argument, by value
         user: who has set the current shapes and addresses
 
@@ -102,6 +103,7 @@ class KernelRuntime:
         store: ConstantStore,
     ) -> None:
         self._process = process
+        self.plan = plan
         self.handle = process.number()
         self.close = weakref.finalize(self, process.discard, [self.handle], [])
         """Frees the runtime, as does the end of this object."""
