@@ -199,6 +199,9 @@ def _built(sizes: TransformersSizes, dtype: torch.dtype) -> nn.Module:
     package = _package()
     config = _config(package, sizes.content)
     kind: Any = package.AutoModelForCausalLM
+    if type(config) not in package.MODEL_FOR_CAUSAL_LM_MAPPING:
+        words = f"transformers has no decoder alone for model_type {sizes.model_type!r}"
+        raise FamilyError(f"base.model_class: {words}")
     try:
         try:
             return kind.from_config(config, dtype=dtype, attn_implementation="sdpa")

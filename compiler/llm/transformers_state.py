@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +123,7 @@ def decoder_state(package: Any, model: nn.Module, length: int) -> DecoderState: 
     text = untyped.config.get_text_config()
     text.use_cache = True
     try:
-        cache: Any = package.StaticCache(config=text, max_cache_len=length)
+        cache: Any = package.StaticCache(config=_decoder_config(text), max_cache_len=length)
         cache.layers[:] = [_whole(one, length) for one in cache.layers]
         taken = inspect.signature(untyped.forward).parameters
         keyword = next((name for name in _KEYWORDS if name in taken), "past_key_values")
@@ -199,6 +200,15 @@ def _repeats(model: Any, state: DecoderState) -> bool:  # noqa: ANN401
     state.enter(empty, torch.tensor([0]), tokens)
     most = 1e-4 if whole.dtype is torch.float32 else 0.1
     return not bool((last - whole).abs().max() > most * whole.abs().max())
+
+
+def _decoder_config(config: Any) -> Any:  # noqa: ANN401
+    """Return the sizes of a decoder; families with an encoder count the layers of that one."""
+    if not hasattr(config, "decoder_layers"):
+        return config
+    whole = copy.deepcopy(config)
+    whole.is_encoder_decoder = True  # a decoder alone takes it back
+    return whole.get_text_config(decoder=True)
 
 
 def _ordinary_tokens(config: Any) -> list[int]:  # noqa: ANN401

@@ -153,6 +153,14 @@ MANY = {
     "minicpm3": {**HEADS, "num_key_value_heads": 4},
     "nanochat": PAIRS,
     "youtu": {**HEADS, "num_key_value_heads": 4},
+    "whisper": {  # counts the layers of an encoder that the decoder alone has not
+        "num_hidden_layers": 1,
+        "d_model": 32,
+        "decoder_layers": 2,
+        "decoder_attention_heads": 4,
+        "decoder_ffn_dim": 64,
+        "max_target_positions": 64,
+    },
 }
 ONE = {  # one token a call
     "mamba": {"state_size": 8},
@@ -304,6 +312,15 @@ def test_what_cannot_be_exported_is_one_sentence(
         export_llm(_config(tmp_path, **more))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_family_without_a_decoder_alone_is_one_short_sentence() -> None:
+    pytest.importorskip("transformers")
+    sizes = {"vocab_size": 96, "d_model": 32, "num_layers": 1}
+    base = {"model_class": "t5", "params": sizes}
+    with pytest.raises(CompileError) as caught:
+        export_llm(config_of({"base": base}))
+    assert str(caught.value).endswith("transformers has no decoder alone for model_type 't5'")
 
 
 @pytest.mark.parametrize("kind", ["falcon", "deepseek_v3", "deepseek_v32", "mamba", "bamba"])
