@@ -25,8 +25,8 @@ def set_accessible_role(widget: QWidget, role: QAccessible.Role) -> None:
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Have a text read out, if the widget has the keyboard and anyone listens."""
-    if text and QAccessible.isActive() and widget.hasFocus():
+    """Have a text read out, if anyone listens."""
+    if text and QAccessible.isActive():
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
 
 

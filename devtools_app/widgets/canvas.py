@@ -130,12 +130,13 @@ class Canvas(QWidget):
         return ". ".join(parts)
 
     def describe(self) -> None:
-        """Update the accessible description; another selection is read out."""
+        """Update the accessible description; a new selection is read out if it has the keyboard."""
         self.setAccessibleDescription(self.accessible_summary())
         chosen = "" if self.is_empty() else self.selected_summary()
         if chosen != self._announced:
             self._announced = chosen
-            announce(self, chosen)
+            if self.hasFocus():
+                announce(self, chosen)
 
     # keys and pointer
 

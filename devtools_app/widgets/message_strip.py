@@ -19,6 +19,7 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.widgets.accessible import announce
 from devtools_app.widgets.fields import PushButton, ToolButton
 from devtools_app.widgets.text_label import plain_label
 
@@ -113,6 +114,7 @@ class MessageStrip(QFrame):
             self._before = focus
         self.show()
         self.place()
+        announce(self, self.accessibleName())
         if decline:
             buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 

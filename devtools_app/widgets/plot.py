@@ -184,8 +184,9 @@ class Plot(QWidget):
         self.setAccessibleDescription(f"{text}. As a table: {self.as_table}" if shown else text)
 
     def read_out(self, number: int) -> None:
-        """Have a point read out that was selected."""
-        announce(self, self.hover_text(number).replace("\n", ", "))
+        """Have a point read out that was selected, if the plot has the keyboard."""
+        if self.hasFocus():
+            announce(self, self.hover_text(number).replace("\n", ", "))
 
     def redraw(self, *, whole: bool = False) -> None:
         """Redraw after changes of data, size or colours; once it is seen, if it is hidden.

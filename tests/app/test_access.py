@@ -346,6 +346,9 @@ def test_selection_of_a_drawing_is_read_out_once(window, qtbot, monkeypatch) -> 
     settle(window, qtbot, "graph")
     canvas = host_of(window, "graph").findChild(GraphCanvas)
     names = [canvas.placed.scene.names[int(node)] for node in canvas.placed.nodes[:2]]
+    window.activateWindow()
+    canvas.setFocus()
+    qtbot.waitUntil(canvas.hasFocus)
     for name in names:
         canvas.set_selected(name)
         canvas.describe()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Notice, ShowView
+from devtools_app.widgets import message_strip
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.message_strip import LEGEND_LINE
+from tests.app.conftest import interactive
 from tests.app.window_views import RECORDER_VIEWS, open_sample, view
 from tests.inspector.sessions import DATA
 
@@ -168,3 +171,23 @@ def test_a_message_leaves_the_line_over_the_panels_in_sight(window, qtbot) -> No
     assert bar.isVisible()
     top = bar.mapTo(window, bar.rect().topLeft()).y()
     assert strip.mapTo(window, strip.rect().bottomLeft()).y() < top
+
+
+def in_the_tree(widget: QWidget) -> bool:
+    """Return whether a screen reader that goes down from the window gets to a widget."""
+    at = QAccessible.queryAccessibleInterface(widget)
+    while (above := at.parent()) is not None and above.object() is not QApplication.instance():
+        if above.indexOfChild(at) < 0:
+            return False
+        at = above
+    return isinstance(at.object(), MainWindow)
+
+
+def test_screen_readers_hear_of_a_message_and_get_to_its_buttons(window, monkeypatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(message_strip, "announce", lambda _strip, text: heard.append(text))
+    window.notice(QUESTION)
+    assert heard == ["warning: This runs code."]
+    window.tour.start()  # a card in the same place
+    lost = [one for one in interactive(window) if not in_the_tree(one)]
+    assert [f"{type(one).__name__} {one.accessibleName()}" for one in lost] == []
