@@ -8,6 +8,10 @@ from devtools_app.actions.table import ACTIONS, MENUS
 
 # keys that belong to a widget and not to the window; (key, what it does)
 LOCAL_KEYS = {
+    "Everywhere": (
+        ("Tab  Menu", "next control; the menu here"),
+        ("Ctrl+1 … Ctrl+0", "go to a bookmark"),
+    ),
     "Tables and trees": (
         ("↑ ↓", "move; the other views follow"),
         ("Return", "go to the row in its view"),
@@ -17,13 +21,14 @@ LOCAL_KEYS = {
         ("← →", "close and open a node of a tree"),
     ),
     "Canvases": (
+        ("← ↑ → ↓", "select the next item"),
         ("W A S D", "pan"),
-        ("Wheel", "zoom at the pointer"),
+        ("Wheel + -", "zoom at the pointer"),
         ("F", "go to the selection"),
         ("Space", "fit everything"),
     ),
     "Timeline": (
-        ("W  S", "zoom in and out; A D pan"),
+        ("W S", "zoom; A D pan"),
         ("Shift+drag  R", "select a range; range tool"),
         ("F M P", "zoom to it, mark it, pin its name"),
         ("/  F3  Shift+F3", "find, next, previous"),
@@ -48,9 +53,14 @@ LOCAL_KEYS = {
         ("Shift+D", "size: find duplicates"),
         ("Ctrl+Return", "source: open in editor; generate: start"),
         ("Ctrl+G", "structure: go to an offset"),
+        ("Del", "remove a gate, close a session"),
     ),
-    "Bookmarks": (("Ctrl+1 … Ctrl+0", "go to a bookmark"),),
 }
+
+
+def named_keys() -> set[str]:
+    """Return every key of the sheet on its own, such as `Ctrl+B`."""
+    return {key for lines in sheet_sections().values() for keys, _ in lines for key in keys.split()}
 
 
 def sheet_sections() -> dict[str, list[tuple[str, str]]]:

@@ -125,17 +125,28 @@ class KeySheet(QDialog):
             self._row.removeItem(column)
             column.deleteLater()
         self._columns = []
-        used, share = 0.0, sum(self._weights) / count
-        for section, weight in zip(self._sections, self._weights, strict=True):
-            # a section begins the next column where more than half of it would be beyond this one
-            if not self._columns or used + weight / 2 > share * len(self._columns):
+        for number, section in zip(_columns(self._weights, count), self._sections, strict=True):
+            if number == len(self._columns):
                 self._columns.append(QVBoxLayout())
                 self._columns[-1].setSpacing(12)
                 self._row.addLayout(self._columns[-1], 1)
             self._columns[-1].addWidget(section)
-            used += weight
         for column in self._columns:
             column.addStretch(1)
+
+
+def _columns(weights: Sequence[int], count: int) -> list[int]:
+    """Return the column of each section, in their order, so that the longest column is shortest."""
+    longest = max(weights)
+    while True:
+        columns, used = [0], weights[0]
+        for weight in weights[1:]:
+            full = used + weight > longest
+            columns.append(columns[-1] + full)
+            used = weight if full else used + weight
+        if columns[-1] < count:
+            return columns
+        longest += 1
 
 
 def _lines(line: tuple[str, str]) -> int:

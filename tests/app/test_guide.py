@@ -8,6 +8,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from devtools_app.actions.keys import named_keys
+from devtools_app.actions.table import MENUS
 from devtools_app.qtmodels.cells import heading
 from devtools_app.qtmodels.roles import TOOLTIP
 from devtools_app.sample_data import LOOP
@@ -194,3 +196,33 @@ FIRST_HITS = {
 def test_a_word_of_the_field_finds_the_section_about_it_first(text: str) -> None:
     section = search_guide(text)[0].section
     assert f"{section.page}: {section.title}" == FIRST_HITS[text]
+
+
+def told(page: str, pattern: str) -> set[str]:
+    """Return what a page names in the form of a pattern, across the ends of lines."""
+    return set(re.findall(pattern, " ".join((FOLDER / f"{page}.md").read_text().split())))
+
+
+@pytest.mark.parametrize("page", ["guide", "walk-through", "accessibility"])
+def test_keys_that_the_guide_names_are_in_the_sheet_of_keys(page: str) -> None:
+    modified = r"(?:(?:Ctrl|Alt|Shift)\+)*"
+    named = r"F\d+|Return|Esc|Space|Tab|Del|Backspace|Menu|Left|Right|Up|Down|drag|click"
+    found = told(page, rf"`({modified}(?:[A-Z\d]|[^\w`]|{named}))`")
+    assert found
+    assert found - named_keys() == set()
+
+
+def test_menus_that_the_guide_names_are_there(make_window) -> None:
+    bar = make_window().menuBar()
+    titles = {
+        f"{menu.text()} > {one.text()}".replace("&", "")
+        for menu in bar.actions()
+        for one in menu.menu().actions()
+    }
+    found = {
+        one
+        for page in ("guide", "walk-through", "accessibility", "cli")
+        for one in told(page, rf"\*((?:{'|'.join(MENUS)}) > [^*]+)\*")
+    }
+    assert len(found) > 10
+    assert found - titles == set()
