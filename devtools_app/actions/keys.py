@@ -9,7 +9,7 @@ from devtools_app.actions.table import ACTIONS, MENUS
 # keys that belong to a widget and not to the window; (key, what it does)
 LOCAL_KEYS = {
     "Everywhere": (
-        ("Tab  Menu", "next control; the menu here"),
+        ("Tab", "the next control"),
         ("Ctrl+1 … Ctrl+0", "go to a bookmark"),
     ),
     "Tables and trees": (
@@ -19,6 +19,7 @@ LOCAL_KEYS = {
         ("Shift+S", "reverse the order of a tree"),
         ("Ctrl+C", "copy the selected rows, unrounded"),
         ("← →", "close and open a node of a tree"),
+        ("Menu", "as a right click, also on drawings"),
     ),
     "Canvases": (
         ("← ↑ → ↓", "select the next item"),
