@@ -45,7 +45,6 @@ class FoldBar(QFrame):
         self._computed: Computed[BelowFacts] = Computed("below", self)
         self._computed.ready.connect(lambda _key: self._refresh())
         self._facts = ElidedLabel()
-        self._facts.setAccessibleName("Operators of the method")
         set_role(self._facts, "role", "muted")
         self.buttons = {name: self._button(name, title) for name, title in self._titles.items()}
         layout = QHBoxLayout(self)

@@ -63,14 +63,13 @@ class StatusLine(QStatusBar):
         self._theme = theme
         self._state = State()
         self._computed: Computed[StatusFacts] = Computed("status", self)
-        self._time = _label("Time of the method")
-        self._arena = _label("Planned memory")
-        self._job = _label("Job")
+        self._time = _label()
+        self._arena = _label()
+        self._job = _label()
         self._unit = Badge(theme)
         self.busy = Busy()
         self.recompile = Busy()
         self._message = ElidedLabel()
-        self._message.setAccessibleName("Last message")
         # not what a status bar does by itself: it draws its words over parts that show themselves
         self._parts: Sequence[StatusPart] = ()
         self._time.setMinimumWidth(1)  # a long sum does not widen the window
@@ -243,9 +242,8 @@ def _padded(label: QLabel) -> QWidget:
     return whole
 
 
-def _label(name: str) -> QLabel:
+def _label() -> QLabel:
     label = QLabel()
-    label.setAccessibleName(name)
     label.setTextFormat(Qt.TextFormat.RichText)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setContentsMargins(8, 3, 8, 3)

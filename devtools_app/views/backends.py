@@ -39,7 +39,6 @@ class BackendsPane(PanelActions, Pane):
         self.reader = context.jobs["backend_card"]
         self.table = TableView(context.theme, "backends")
         self.card = QLabel()
-        self.card.setAccessibleName("Card of the chosen backend")
         self.card.setWordWrap(True)
         self.card.setMargin(12)
         self.card.setAlignment(Qt.AlignmentFlag.AlignTop)

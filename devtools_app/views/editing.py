@@ -125,7 +125,6 @@ def _label() -> QLabel:
     label = QLabel(_POINT)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
-    label.setAccessibleName("Effect of the change")
     label.setContentsMargins(8, 4, 8, 6)
     label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
     label.setFixedSize(_WIDTH, _LINES * label.fontMetrics().lineSpacing() + 12)

@@ -62,7 +62,6 @@ class Pane(QWidget):
         self.stack = QStackedWidget()
         self.busy = Busy()
         self.note = ElidedLabel()
-        self.note.setAccessibleName(f"{name} facts")
         set_role(self.note, "role", "muted")
         self._what = f"Preparing the {name.lower()}"
         self._key: object = None

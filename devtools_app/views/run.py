@@ -71,7 +71,6 @@ class RunView(QWidget):
         self._session: Session | None = None
         self._key: object = None
         self._title = ElidedLabel()
-        self._title.setAccessibleName("Program that runs")
         self._go = push_button("Run", "Run the program", self._start)
         set_role(self._go, "primary", "true")
         self._verify = push_button(

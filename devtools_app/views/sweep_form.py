@@ -70,7 +70,6 @@ class SweepFormPage(QScrollArea):
         self._title = QLabel()
         self.fields = SweepFields(context.theme, os.cpu_count() or 1)
         self.price = QLabel()
-        self.price.setAccessibleName("Points and time of the sweep")
         self.price.setWordWrap(True)
         self._problem = problem_label()
         self._sentence = ""

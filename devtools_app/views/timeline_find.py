@@ -36,7 +36,6 @@ class EventSearch(QObject):
         self.field.setPlaceholderText("find   /regex/")
         self.field.setToolTip(_HELP)
         self.matches = QLabel()
-        self.matches.setAccessibleName("Matches")
         set_role(self.matches, "role", "muted")
         self.matches.hide()
         pane.add_tool(self.field, right=True)

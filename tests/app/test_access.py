@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -97,6 +98,18 @@ def buttons(root: QWidget) -> list[QAbstractButton]:
     return [one for one in every if one.isVisible() and any(map(str.isalpha, one.text()))]
 
 
+def unread(root: QWidget) -> list[str]:
+    """Return names of labels that screen readers read in place of their words."""
+    found = []
+    for label in root.findChildren(QLabel):
+        name = label.accessibleName()
+        read = f"{name} {label.accessibleDescription() or label.toolTip()}"
+        words = re.findall(r"[a-z]{4,}", re.sub(r"<[^>]*>|&\w+;|\u200b", "", label.text()).lower())
+        if label.isVisible() and name and not all(one in read.lower() for one in words):
+            found.append(f"{name}: {label.text()}")
+    return found
+
+
 def settle(window: MainWindow, qtbot, name: str) -> None:
     """Bring a view to the front and wait until it has computed what it shows."""
     window.show_view(name)
@@ -117,6 +130,7 @@ def test_every_control_of_every_view_has_a_name(window, qtbot):
         settle(window, qtbot, name)
         assert host_of(window, name).isVisible()
         found[name] = nameless(host_of(window, name)) + unsaid(host_of(window, name))
+        found[name] += unread(window)
     assert {name: missing for name, missing in found.items() if missing} == {}
 
 
@@ -157,7 +171,7 @@ def test_every_control_around_the_views_has_a_name(window):
     ]
     assert outside
     assert [type(one).__name__ for one in outside if not one.accessibleName()] == []
-    assert unsaid(window) == []
+    assert unsaid(window) + unread(window) == []
 
 
 def test_start_page_controls_have_names(make_window):
