@@ -23,6 +23,7 @@ from devtools_app.jobs.latest import Latest, Token
 from devtools_app.state.requests import Select
 from devtools_app.state.state import State
 from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.accessible import spoken_name
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -171,7 +172,7 @@ class Pane(QWidget):
         """
         button = ToolButton()
         button.setText(text)
-        button.setAccessibleName(tip)
+        button.setAccessibleName(spoken_name(text, tip))
         button.setToolTip(f"{tip}  ({keys})" if keys else tip)
         button.clicked.connect(lambda: pressed())
         if icon and text:

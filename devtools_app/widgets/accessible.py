@@ -30,6 +30,12 @@ def announce(widget: QWidget, text: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
 
 
+def spoken_name(label: str, about: str) -> str:
+    """Return what a button does, with its label: by that a voice presses the button."""
+    words = label.rstrip(" …")
+    return about if words.lower() in about.lower() else f"{words}: {about}"
+
+
 def add_clear_button(field: QLineEdit) -> None:
     """Give a field a button that clears it, with the name that Qt's own lacks."""
     field.setClearButtonEnabled(True)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy
 from typing_extensions import override
 
+from devtools_app.widgets.accessible import spoken_name
 from devtools_app.widgets.fields import PushButton
 
 
@@ -67,7 +68,7 @@ def push_button(text: str, name: str, pressed: Callable[[], object]) -> QPushBut
         pressed: called when the button is pressed
     """
     button = PushButton(text)
-    button.setAccessibleName(name)
+    button.setAccessibleName(spoken_name(text, name))
     button.setToolTip(name)
     button.clicked.connect(lambda: pressed())
     return button

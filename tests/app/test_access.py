@@ -88,7 +88,7 @@ def unsaid(root: QWidget) -> list[str]:
     return [
         f"{label}: {button.accessibleName()}"
         for label, button in found.items()
-        if label.lower() not in button.accessibleName().lower()
+        if " ".join(label.lower().split()) not in button.accessibleName().lower()
     ]
 
 

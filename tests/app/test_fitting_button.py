@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.views.node import NodePane
-from devtools_app.widgets.push_button import FittingButton
+from devtools_app.widgets.push_button import FittingButton, push_button
 from tests.app.clipped import cut_texts
 from tests.app.window_views import open_sample
 
@@ -50,3 +50,11 @@ def test_change_of_the_recipe_is_not_cut_in_a_narrow_panel(make_window, qtbot, s
     qtbot.waitUntil(lambda: not window.theme.busy)
     qtbot.wait(60)
     assert pane._change.text() not in cut_texts(window)
+
+
+def test_a_button_is_pressed_by_its_label_or_by_what_it_does(qtbot) -> None:
+    named = {
+        label: push_button(label, name, lambda: None).accessibleName()
+        for label, name in (("Open…", "Read gates from a file"), ("Copy", "Copy the message"))
+    }
+    assert named == {"Open…": "Open: Read gates from a file", "Copy": "Copy the message"}
