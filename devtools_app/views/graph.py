@@ -266,7 +266,8 @@ class GraphPane(Pane):
             self.forget()
             return
         before = self.drawing.one
-        new = self.drawing.show_one(result, self.boxes.take_anchor(), self._shown_graph)
+        subject = (self._shown_graph, self.focus.part, self._flat)
+        new = self.drawing.show_one(result, self.boxes.take_anchor(), subject)
         if before is None or before.overlay is not result.overlay:
             text = unmatched(self.state.session, result.look.overlay[0], result.graph)
             if text:

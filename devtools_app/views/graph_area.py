@@ -107,7 +107,7 @@ class GraphArea(QStackedWidget):
         Args:
             drawn: the graph in its layout
             anchor: box to hold in its place
-            subject: its subject; another one is shown from its beginning
+            subject: its subject; all of another one is brought into view
         """
         before, self.one, self.pair = self.one, drawn, None
         self.setCurrentWidget(self.canvas)

@@ -157,6 +157,24 @@ def test_x_shows_the_highlighted_part_alone_and_shift_x_all_again(qtbot: QtBot) 
     assert not pane.whole.isVisible()
 
 
+@pytest.mark.parametrize("shifted", [Qt.Key.Key_X, Qt.Key.Key_M])
+def test_a_part_and_the_whole_graph_are_brought_into_view(qtbot: QtBot, shifted: Qt.Key) -> None:
+    bench, pane = pane_of(qtbot)
+    pane.canvas.setFocus()
+    click(qtbot, pane.canvas, 12)
+    pane.canvas.zoom(4.0)
+    for key, modifier in (
+        (Qt.Key.Key_Z, Qt.KeyboardModifier.NoModifier),
+        (shifted, Qt.KeyboardModifier.ShiftModifier),
+    ):
+        qtbot.keyClick(pane.canvas, key, modifier)
+        bench.settle()
+        zoomed = pane.canvas.camera.sx
+        pane.canvas.fit()
+        assert pane.canvas.camera.sx == zoomed
+        pane.canvas.zoom(4.0)
+
+
 def test_z_shows_a_box_with_its_neighbours(qtbot: QtBot) -> None:
     bench, pane = pane_of(qtbot)
     graph = graph_of()
