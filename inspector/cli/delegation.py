@@ -86,7 +86,8 @@ def _lines(entry: MethodDelegation) -> list[str]:
         f"method {entry.method}, counted by {entry.counting}",
         *entry.summary.splitlines(),
         f"Of the nodes that compute: {entry.compute_delegated} of {computing} delegated{share};"
-        f" {entry.nested_non_delegated} more in branches and loop bodies",
+        f" {entry.nested_non_delegated} more in branches and loop bodies"
+        f"{f'; {entry.unread_words}' if entry.unread else ''}",
     ]
 
 

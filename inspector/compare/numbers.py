@@ -206,11 +206,11 @@ def _subgraphs(entry: MethodDelegation) -> int:
 
 def _share(entry: MethodDelegation) -> Number:
     whole = entry.compute_delegated + entry.compute_non_delegated
-    return entry.compute_delegated / whole if whole else None
+    return entry.compute_delegated / whole if whole and not entry.unread else None
 
 
-def _inside(entry: MethodDelegation) -> int:
-    return entry.compute_delegated
+def _inside(entry: MethodDelegation) -> Number:
+    return None if entry.unread else entry.compute_delegated
 
 
 def _outside(entry: MethodDelegation) -> int:

@@ -117,10 +117,12 @@ def _partly(session: Session, entry: MethodDelegation) -> Finding:
     crossing = _crossing(session.program, entry.method)
     if crossing:
         names.append(crossing)
-    opaque = not entry.compute_delegated and entry.counting == "payload"
-    if opaque:
+    opaque = bool(entry.unread)
+    if opaque and entry.compute_delegated:
+        names.append(entry.unread_words)
+    elif opaque:
         text = f"{plural(entry.num_delegated_subgraphs, 'delegate')} whose inside cannot be read"
-    tone = Tone.GOOD if share >= 0.95 else Tone.NEUTRAL if opaque else Tone.WARN
+    tone = Tone.NEUTRAL if opaque else Tone.GOOD if share >= 0.95 else Tone.WARN
     return Finding(
         tone,
         text,
@@ -156,7 +158,8 @@ def _crossing(program: ProgramFile | None, method: str) -> str:
 
 def _scattered(session: Session, entry: MethodDelegation) -> list[Finding]:
     count = entry.num_delegated_subgraphs
-    if count < 4 or not entry.compute_delegated or entry.compute_delegated > _FEW_NODES * count:
+    few = 0 < entry.compute_delegated <= _FEW_NODES * count
+    if count < 4 or not few or entry.unread:
         return []
     text = (
         f"{count} delegates hold {entry.compute_delegated / count:.1f} computing nodes each"

@@ -23,6 +23,7 @@ from schema.etrecord import DelegateMap, RecordFile
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.graph import Graph, NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
+from schema.objects.plural import plural
 from schema.payloads import Payload, describe_compile_specs, total_bytes
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
@@ -115,6 +116,19 @@ class MethodDelegation:
     compute_non_delegated: int
     nested_non_delegated: int
     verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def unread(self) -> tuple[DelegateFacts, ...]:
+        """Return the delegates whose nodes are unknown: only their payloads could name them."""
+        if self.counting != "payload":
+            return ()
+        return tuple(one for one in self.delegates if one.payload and one.payload.graph is None)
+
+    @property
+    def unread_words(self) -> str:
+        """Return what the counts leave out, empty where nothing."""
+        count = len(self.unread)
+        return f"the inside of {plural(count, 'delegate')} cannot be read" if count else ""
 
     @property
     def summary(self) -> str:

@@ -205,5 +205,7 @@ def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[F
     computing = entry.compute_delegated + entry.compute_non_delegated
     if computing and computing != total:
         words += f"; of those that compute {entry.compute_delegated:,} of {computing:,}"
+    if entry.unread:
+        words += f"; {entry.unread_words}"
     hint = f"counted by {entry.counting}; getitems, copies, views and conversions do not count"
     return [*facts, Fact("nodes", words, hint)]

@@ -47,6 +47,7 @@ from inspector.units import Quantity, choose_unit, format_bytes, format_share
 from schema.backends import short_backend
 from schema.graph import NodeKind, is_compute
 from schema.objects.identity_cache import identity_cache
+from schema.objects.plural import plural
 
 _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 _NOBODY = -1
@@ -301,6 +302,8 @@ def _counts(built: Partitions) -> list[tuple[str, str, str]]:
     share = f"{facts.compute_delegated:,} of "
     share += f"{facts.compute_delegated + facts.compute_non_delegated:,}"
     found = [("delegated", share, f"{share} nodes that compute are delegated")]
+    if facts.unread:
+        found.append(("not known", plural(len(facts.unread), "delegate"), facts.unread_words))
     if facts.nested_non_delegated:
         more = f"{facts.nested_non_delegated:,} more"
         words = f"{more} in branches and loop bodies are not"

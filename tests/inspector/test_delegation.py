@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from inspector.compare.numbers import delegation_summary
 from inspector.files.load import load_session
+from inspector.findings.session import findings
 from inspector.graph.delegation import analyse_delegation, stored_bytes, summary_text
 from inspector.join.delegate_owner import choose
 from inspector.join.operator_names import op_type
 from inspector.tables.method_facts import method_group
+from inspector.tables.partitions import counts_text, known_partitions
 from inspector.tables.selection import AUTOMATIC
 from schema.etrecord import ListedNode
 from schema.graph import is_compute
@@ -143,3 +146,20 @@ def test_summary_has_the_documented_wording() -> None:
         "Number of delegated nodes: 205\n"
         "Number of non-delegated nodes: 1\n"
     )
+
+
+def test_delegates_that_cannot_be_read_are_named_where_nodes_are_counted(tmp_path: Path) -> None:
+    whole = (DATA / "corpus/v1.5.1/convnet_xnnpack/model.pte").read_bytes()
+    cut = tmp_path / "cut.pte"
+    cut.write_bytes(whole[: len(whole) * 6 // 10])
+    opened = load_session([str(cut)])
+    (entry,) = analyse_delegation(opened)
+    assert len(entry.unread) == 1
+    words = "the inside of 1 delegate cannot be read"
+    told = [one for one in findings(opened) if "computing nodes are in 2 delegates" in one.text]
+    assert [words in one.detail for one in told] == [True]
+    facts = method_group(opened, "forward", AUTOMATIC).facts
+    assert next(one.value for one in facts if one.label == "nodes").endswith(words)
+    assert words in counts_text(known_partitions(opened, "forward", AUTOMATIC))
+    changes = {one.what: one.values for one in delegation_summary((opened, opened), "forward")}
+    assert set(changes["delegated"]) == {None}

@@ -112,13 +112,7 @@ def _delegated(evidence: Evidence) -> FoundValue:
 
 def _unread(entries: Sequence[MethodDelegation]) -> str:
     """Return the payloads whose nodes are unknown, empty when there are none."""
-    unread = {
-        delegate.backend_id
-        for entry in entries
-        if entry.counting == "payload"
-        for delegate in entry.delegates
-        if delegate.payload is not None and delegate.payload.graph is None
-    }
+    unread = {delegate.backend_id for entry in entries for delegate in entry.unread}
     if not unread:
         return ""
     return f"the nodes in payloads of {', '.join(sorted(unread))} are known from the ETRecord only"
