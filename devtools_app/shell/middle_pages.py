@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from devtools_app.state.state import State
 
@@ -10,8 +10,7 @@ from devtools_app.state.state import State
 class MiddlePages(QWidget):
     """Shows the start page while nothing is open, or on request.
 
-    What lies over the pages is a child of this: a stack has only its pages on the accessibility
-    bus.
+    No QStackedWidget: a screen reader finds only the pages of one, and not what lies over them.
 
     Attributes:
         start_page: for files and the sample
@@ -24,12 +23,9 @@ class MiddlePages(QWidget):
         self.views = views
         self._start_requested = False
         self._without_session = False
-        self._stack = QStackedWidget()
+        self._stack = QStackedLayout(self)
         self._stack.addWidget(start_page)
         self._stack.addWidget(views)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._stack)
 
     @property
     def at_start(self) -> bool:
