@@ -144,8 +144,9 @@ class Restyling(QObject):
     def _paint(self) -> None:
         """Let windows be painted again.
 
-        Qt asks for no picture while parts wait for one. A request that comes while there is no
-        painting is spent, and the parts wait on: nothing was painted any more until a resize.
+        Qt posts no request to paint while parts of a window wait for one. The request that comes
+        while painting is off is spent, and the parts wait on: the window was as before until a
+        resize.
         """
         windows, self._unpainted = self._unpainted, []
         for window in windows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspector.recipes.compile_job import CompileJob
 
 ANY = "any"  # dtypes of an operator whose table names none
-NO_TABLE = "no table here lists them: its compiler is asked node by node"
+NO_TABLE = "no table here lists them: its compiler decides node by node"
 
 
 @dataclass(frozen=True, slots=True)
