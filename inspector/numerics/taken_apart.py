@@ -98,7 +98,9 @@ def _computes(values: PayloadValues, event: DelegateEvent, node: FlatNode) -> bo
 
 
 def _passed(
-    steps: Iterable[_ComputingStep[_Key, _Made]], starts: Collection[_Key], results: Collection[_Key]
+    steps: Iterable[_ComputingStep[_Key, _Made]],
+    starts: Collection[_Key],
+    results: Collection[_Key],
 ) -> Iterator[_ComputingStep[_Key, _Made]]:
     """Yield the steps that all which is computed from some values passes, in order.
 
