@@ -1,8 +1,9 @@
 """Random clicks and keys on the window: python -m tests.fuzz.window --steps 2500.
 
 The events are Qt's own, sent to whatever can be seen, in dialogs and menus too. What fails is an
-exception that reaches the window's hook, an error in the log, or no answer for seconds. Dialogs for
-files give names in a folder that is deleted at the end; no other program is started.
+exception that reaches the window's hook, an error in the log, no answer for seconds, or a window
+that is not painted any more. Dialogs for files give names in a folder that is deleted at the end;
+no other program is started.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QDesktopServices, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
@@ -26,6 +27,7 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 PAUSE_MS = 12  # between two events
+PAINT_MS = 5000  # in which a window is painted that was asked to
 HANG_S = 20.0
 _SIZES = ((1280, 720), (1440, 900), (800, 600), (2000, 1200))
 _KEYS = (
@@ -49,6 +51,20 @@ class Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = logging.Formatter("%(message)s").format(record)
         self.found.append(f"after {self.event}: {text}")
+
+
+class Painted(QObject):
+    """Counts how often a window is painted."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.count = 0
+        window.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.count += event.type() == QEvent.Type.Paint
+        return False
 
 
 class RandomEvents:
@@ -94,10 +110,24 @@ class RandomEvents:
     def _next(self) -> None:
         faulthandler.dump_traceback_later(HANG_S, exit=True)
         if self._left <= 0:
-            os._exit(self.report())  # jobs that run are not waited for
+            self._finish()
+            return
         self._left -= 1
         QTimer.singleShot(PAUSE_MS, self._next)  # before the event, which may open a dialog
         self._act()
+
+    def _finish(self) -> None:
+        """Ask for one more picture of the window, and end."""
+        assert self._window is not None
+        painted = Painted(self._window)
+        self._window.update()
+
+        def end() -> None:
+            if painted.count == 0:
+                self.errors.found.append("at the end the window was not painted any more")
+            os._exit(self.report())  # jobs that run are not waited for
+
+        QTimer.singleShot(PAINT_MS, end)
 
     def report(self) -> int:
         """Print the errors; return the exit code."""
