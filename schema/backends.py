@@ -82,6 +82,7 @@ class Backend:
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
         has_options: a run may set options of it
+        probes: values of its layers are of a second import, in which each one is an output
         bytes_read_past_end: bytes that kernels may read past the end of a tensor
         holds_half_bytes_as_floats: it multiplies weights of 4 bits by quantized activations only
         has_program_handles: debug handles inside payloads are those of the edge program
@@ -121,6 +122,7 @@ class Backend:
     has_engines: bool = False
     steps: bool = False
     has_options: bool = False
+    probes: bool = False
     bytes_read_past_end: int = 0
     holds_half_bytes_as_floats: bool = False
     has_program_handles: bool = False
@@ -221,6 +223,7 @@ _ENTRIES = (  # marks are looked up in this order
         executor="runtime.backends.openvino:OpenvinoBackend",
         steps=True,
         has_options=True,
+        probes=True,
     ),
     Backend(
         "TOSABackend",

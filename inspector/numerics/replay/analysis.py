@@ -34,6 +34,7 @@ from inspector.numerics.replay.inputs import (
 from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.moved_values import without_moved
 from inspector.numerics.replay.other_inputs import with_other_inputs
+from inspector.numerics.replay.other_results import with_other_results
 from inspector.numerics.replay.payload_causes import with_causes
 from inspector.numerics.replay.references import MappedReference, reference_graph
 from inspector.numerics.replay.states import MethodStates
@@ -308,7 +309,8 @@ class _Analysis:
             return rows
         recorded = partial(recorded_values, graph, reference, inputs.values, state)
         rows = with_equal_choices(log, rows, graph, recorded)
-        return with_causes(self._session, log.method, rows, log.inside, (graph, recorded))
+        rows = with_causes(self._session, log.method, rows, log.inside, (graph, recorded))
+        return with_other_results(rows)
 
     def _kept_state(self, reference: MappedReference, method: str) -> list[str]:
         """Keep the state that a run has left; return a note where it may be shared."""
