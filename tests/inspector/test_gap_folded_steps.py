@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 import torch
 
-from inspector.numerics.replay.folded_factors import FoldedFactors
+from inspector.numerics.replay.folded_factors import FoldedFactors, recorded_values
+from runtime.emulation.recorded import GraphCall, RecordedGraph
 
 Value = tuple[tuple[str, ...], str]
 STEP, BESIDE = 0.0048, 0.0197
@@ -128,3 +129,18 @@ def test_an_operator_that_computes_ends_the_moves() -> None:
     graph.rounded(graph.call("aten::relu", "y", "x"), STEP)
     own = torch.rand(4, 6) * 0.4
     assert not graph.factors({"x": own}).explain(_value("x"), (own / STEP).round())
+
+
+def test_a_program_with_state_is_run_once_more_from_its_own_state() -> None:
+    # the state of a call has a second side, which continues with the values of the run
+    call = GraphCall("sum", ("x", "held"), ("sum",), lambda values: values["x"] + values["held"])
+    held = {"held": ("held", torch.zeros(2))}
+    graph = RecordedGraph((call,), ("x",), ("sum",), {}, held, {"held": "sum"})
+    reference = SimpleNamespace(graph=SimpleNamespace(graph=graph), values=None)
+    flat = SimpleNamespace(producers={})
+    state = {"held": [torch.full((2,), 3.0), torch.full((2,), 9.0)]}
+    found = recorded_values(
+        cast("Any", flat), cast("Any", reference), [torch.ones(2)], state, {_value("sum")}
+    )
+    assert found[_value("sum")].tolist() == [4, 4]
+    assert state["held"][0].tolist() == [3, 3]

@@ -105,7 +105,7 @@ def recorded_values(
         graph: recorded graph
         reference: program that is run
         inputs: of the run
-        state: buffers before it
+        state: buffers before it, those of the program alone first
         wanted: values
     """
     places: dict[tuple[Scope, str], list[tuple[Value, int]]] = {}
@@ -126,7 +126,7 @@ def recorded_values(
     run = GraphRun(
         reference.graph.graph,
         observe,
-        state={name: [*map(_copy, sides)] for name, sides in state.items()},
+        state={name: [_copy(sides[0])] for name, sides in state.items()},
     )
     given: list[Sides] = [[UNKNOWN if one is None else _copy(one)] for one in inputs]
     for name, sides in zip(reference.graph.graph.inputs, given, strict=False):
