@@ -35,7 +35,7 @@ from compiler.memory.specs import DYNAMIC_BOUND, FrozenSpec, spec_of
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
 
 _VIEW = edge_op(aten.view_copy.default)
-_SAME_BYTES = frozenset(
+SAME_BYTES = frozenset(
     edge_op(op)
     for op in (
         aten.view_copy.default,
@@ -291,7 +291,7 @@ class Scheduling:
     def _shares_memory(self, node: torch.fx.Node) -> bool:
         """Return whether a node is a view in the memory of its first argument, not a copy."""
         base = self.resolve(node.args[0]) if node.args else None
-        if node.target not in _SAME_BYTES or node in self.ends or not isinstance(base, tuple):
+        if node.target not in SAME_BYTES or node in self.ends or not isinstance(base, tuple):
             return False
         if not self.elide_views or base[0].name in self.not_viewed:  # pyright: ignore[reportUnknownMemberType]
             return False

@@ -100,7 +100,8 @@ class PartitionRules:
         allow_modules: likewise
         deny_tensors: by dtype and shape
         allow_tensors: likewise, of results
-        min_nodes: fewest computing nodes of a partition
+        min_nodes: fewest computing nodes of a partition; with ``min_work`` those that move data
+            count too, since they are instructions outside
         min_work: FLOPs from which a partition may have fewer; None for no such exception
         max_partitions: most partitions, the largest ones are kept; None for no limit
         granularity: size of partitions

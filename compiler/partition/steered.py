@@ -18,6 +18,7 @@ from compiler.interface.partitioner import (
     PartitionResult,
     name_of,
 )
+from compiler.memory.lifetimes import SAME_BYTES
 from compiler.partition.forced_nodes import with_forced
 from compiler.partition.named_partitioners import is_called
 from compiler.partition.quantized_regions import CONVERTS, only_converts, whole_regions
@@ -214,16 +215,18 @@ class SteeredPartitioner(Partitioner):
 
     def _is_large_enough(self, group: Sequence[Node]) -> bool:
         fewest, least = self.rules.min_nodes, self.rules.min_work
-        size = _size(group)
+        size = _size(group) if least is None else _instructions(group)
         # unless the user asks for more, what only moves data is delegated as the package does
         enough = size >= fewest if fewest > 1 else any(operator_of(n) not in _IDLE for n in group)
         if enough or any(map(self._is_forced, group)):
             return True
         if least is not None and sum(map(flops_of, group)) >= least:
             return True
-        nodes = plural(size, "computing node")
-        text = f"its partition has {nodes}, fewer than {fewest}"
-        text += "" if least is None else f", and less work than {least:,} FLOPs"
+        if least is None:
+            text = f"its partition has {plural(size, 'computing node')}, fewer than {fewest}"
+        else:
+            text = f"its partition saves {plural(size, 'instruction')}, fewer than {fewest}"
+            text += f", and has less work than {least:,} FLOPs"
         for node in group:
             note(node, "min_nodes", NodeOutcome.TOO_SMALL, text)
         return False
@@ -247,6 +250,11 @@ class SteeredPartitioner(Partitioner):
 
 def _size(group: Sequence[Node]) -> int:
     return sum(is_compute(operator_of(node)) for node in group)
+
+
+def _instructions(group: Sequence[Node]) -> int:
+    """Return how many instructions nodes are outside of a delegate."""
+    return sum(node.target not in SAME_BYTES and operator_of(node) not in _IDLE for node in group)
 
 
 def _names(groups: Sequence[list[Node]]) -> dict[int, str]:
