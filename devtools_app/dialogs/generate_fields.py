@@ -25,7 +25,7 @@ from inspector.jobs.generating import GenerateJob
 
 _MOST_TOKENS, _USUAL_TOKENS = 1_000_000, 64
 _BYTES = "bytes"
-_LINES = 5  # of the prompt
+_LINES, _STOPS = 5, 2  # of the prompt, and of what ends a text
 _UNKNOWN = "one token for each byte"
 _TOKENIZER = (
     "A tokenizer of Hugging Face, SentencePiece, tiktoken or llama2.c: its file or folder, or"
@@ -47,10 +47,7 @@ class GenerateFields(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.prompt = QPlainTextEdit()
-        self.prompt.setAccessibleName("Prompt")
-        self.prompt.setPlaceholderText("Once upon a time")
-        self.prompt.setTabChangesFocus(True)
+        self.prompt = _lines("Prompt", "Once upon a time")
         self.chat = QCheckBox("In the chat template of the tokenizer")
         self.chat.setAccessibleName("Prompt in the chat template of the tokenizer")
         self.tokenizer = line("Tokenizer", _UNKNOWN)
@@ -65,6 +62,7 @@ class GenerateFields(QWidget):
         self.top_p.setToolTip("Only the likeliest tokens that have this probability together")
         self.seed = _spin(SpinBox(), "Seed of the draws", MOST_SEED)
         self.seed.setGroupSeparatorShown(False)
+        self.stop = _lines("Texts or tokens that end it, one a line", "one text or token a line")
         self._problems: dict[QWidget, QLabel] = {
             field: problem_label() for field in (self.prompt, self.tokenizer)
         }
@@ -92,6 +90,7 @@ class GenerateFields(QWidget):
             temperature=round(self.temperature.value(), 2),
             top_p=round(self.top_p.value(), 2),
             seed=self.seed.value(),
+            stop=tuple(filter(None, self.stop.toPlainText().split("\n"))),
             data_files=what.data_files,
             threads=form.fixed_threads,
             engine=form.job(what).engine,
@@ -141,8 +140,9 @@ class GenerateFields(QWidget):
             field.setEnabled(self.temperature.value() > 0)
 
     def _restyle(self) -> None:
-        self.prompt.setFont(self._theme.mono())
-        self.prompt.setFixedHeight(_LINES * self.prompt.fontMetrics().lineSpacing() + 16)
+        for field, count in ((self.prompt, _LINES), (self.stop, _STOPS)):
+            field.setFont(self._theme.mono())
+            field.setFixedHeight(count * field.fontMetrics().lineSpacing() + 16)
 
     def _lay_out(self) -> None:
         column = QVBoxLayout(self)
@@ -169,11 +169,20 @@ class GenerateFields(QWidget):
             ("Temperature", self.temperature),
             ("Top-p", self.top_p),
             ("Seed", self.seed),
+            ("Ends at", self.stop),
         ):
             form.addRow(_label(text, field), field)
         column.addLayout(form)
         for label in self._problems.values():
             label.hide()
+
+
+def _lines(name: str, example: str) -> QPlainTextEdit:
+    field = QPlainTextEdit()
+    field.setAccessibleName(name)
+    field.setPlaceholderText(example)
+    field.setTabChangesFocus(True)
+    return field
 
 
 def _spin(box: QSpinBox, name: str, most: int) -> QSpinBox:

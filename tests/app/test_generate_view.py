@@ -96,6 +96,7 @@ def test_text_appears_as_tokens_arrive_and_stop_keeps_it(
     view.fields.tokens.setValue(7)
     view.fields.temperature.setValue(0.8)
     view.fields.seed.setValue(3)
+    view.fields.stop.setPlainText("</s>\n then ")
     press(view, qtbot, "Generate")
     job = worker.request["job"]
     assert worker.request["kind"] == "generate"
@@ -105,6 +106,7 @@ def test_text_appears_as_tokens_arrive_and_stop_keeps_it(
         0.8,
         3,
     ]
+    assert job["stop"] == ["</s>", " then "]
     worker.said = [StageProgress("run"), Generated("ab", 1)]
     qtbot.waitUntil(lambda: view.output.toPlainText() == "ab")
     worker.said = [Generated("c", 2)]
