@@ -119,6 +119,7 @@ class Restyling(QObject):
         tops = self._app.topLevelWidgets()
         seen = list(_tree(tops, _is_due))
         laid_out = [one for one in seen if one.layout() is not None or isinstance(one, QSplitter)]
+        done = {id(one) for one in seen}
         self._layouts.hold(laid_out)
         yield from (partial(self._polish, widget) for widget in seen)
         yield from then
@@ -127,15 +128,14 @@ class Restyling(QObject):
         later: list[WeakMethod[Call]] = []
         for follower in told:
             owner = _owner(follower)
-            if owner is None or not _is_due(owner):
-                later.append(follower)
+            if owner is None or id(owner) not in done:
+                later.append(follower)  # behind the rules of its owner, which reset its font
             else:
                 yield partial(_call, follower)
         if size:
             yield from self._layouts.release()
         yield self._paint
         self._layouts.hold(one for one in laid_out if isValid(one))
-        done = {id(one) for one in seen}
         others = (one for one in _tree(tops, isValid) if id(one) not in done)
         yield from (partial(self._polish, widget) for widget in others)
         yield from (partial(_call, follower) for follower in later)

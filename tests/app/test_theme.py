@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -509,3 +510,34 @@ def test_icons_grow_with_the_text(qtbot, theme: Theme) -> None:
     theme.set_size(theme.size // 2)
     qtbot.waitUntil(lambda: not theme.busy)
     assert {button.iconSize().width() for button in buttons} == {16}
+
+
+class _Sized(PushButton):
+    """Sets its font and then calls another one's method."""
+
+    def __init__(self, theme: Theme, then: Callable[[], object]) -> None:
+        super().__init__("words")
+        self._theme, self._then = theme, then
+        theme.follow(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFont(self._theme.sans())
+        self._then()
+
+
+def test_what_appears_while_the_text_size_changes_has_the_new_size(qtbot, theme: Theme) -> None:
+    whole = QWidget()
+    qtbot.addWidget(whole)
+    hidden = QWidget(whole)
+    seen = _Sized(theme, hidden.show)  # once its rules are replaced, before those of the hidden one
+    late = _Sized(theme, bool)
+    QVBoxLayout(hidden).addWidget(late)
+    column = QVBoxLayout(whole)
+    column.addWidget(seen)
+    column.addWidget(hidden)
+    whole.show()
+    hidden.hide()
+    theme.set_size(BASE_SIZE + 5)
+    qtbot.waitUntil(lambda: not theme.busy and hidden.isVisible())
+    assert {one.font().pixelSize() for one in (seen, late)} == {BASE_SIZE + 5}
