@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.status_part import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
-from inspector.profile.methods import MethodTime, Profile, analyse_profile, time_of
+from inspector.profile.methods import MethodTime, Profile, analyse_profile, time_of, why_no_events
 from inspector.tables.method_facts import cold_start
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.units import NS_PER_MS, Quantity, choose_unit, format_bytes, format_ms
@@ -44,6 +44,8 @@ def status_facts(session: Session, method: str) -> StatusFacts:
 
 
 def _why_no_time(session: Session, method: str, profile: Profile) -> str:
+    if why := why_no_events(session):
+        return why[0].lower() + why[1:].partition(":")[0]
     if not profile.methods:  # it was stopped before
         cold = cold_start(session, method, AUTOMATIC)
         return f"no run was traced; {cold.label}: {cold.value}" if cold else "no run was traced"

@@ -34,6 +34,7 @@ from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
+from inspector.profile.methods import why_no_events
 from inspector.profile.time_range import TimeRange
 from inspector.tables.selection import Selection, SelectionKind
 
@@ -168,7 +169,9 @@ class TimelinePane(CanvasImage, Pane):
         self.runs.show_choices(result.choices, result.chosen)
         content = result.timeline
         if content is None:
-            self.show_need(_NO_RUN)
+            session = self.state.session
+            why = why_no_events(session) if session is not None else ""
+            self.show_need(Need("No events to show", f"{why}.") if why else _NO_RUN)
             return
         drawn_for = (self.state.open_session, self.state.method)
         if drawn_for != self._drawn_for:

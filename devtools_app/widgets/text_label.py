@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel
 
 from devtools_app.appearance.theme import FontSize, Theme
 
-_JOINT = re.compile(r"_|\.(?=[A-Za-z])")
+_JOINT = re.compile(r"_|\.(?=[A-Za-z])|[0-9a-f]{8}(?=[0-9a-f]{8})")  # a hash has none of its own
 
 
 def text_label(

@@ -33,7 +33,7 @@ def session_stages(session: Session) -> FoundStages:
     """
     file = _home(session)
     if file is None:
-        return FoundStages(why="stages are stored next to a program, which is missing")
+        return FoundStages(why="stages are stored next to a program, and none is open")
     path = Path(file.path).parent / STAGES
     if not path.is_file():
         return FoundStages(why=f"no {STAGES} next to {Path(file.path).name}")
@@ -41,11 +41,12 @@ def session_stages(session: Session) -> FoundStages:
         log = read_stages(path)
     except (FormatError, OSError) as error:
         return FoundStages(str(path), why=str(error))
-    if file.kind == "pte" and log.program_sha256 != hashlib.sha256(file.data).hexdigest():
+    program = {"pte": file.data, "bpte": session.bundled and session.bundled.program}.get(file.kind)
+    if program is not None and log.program_sha256 != hashlib.sha256(program).hexdigest():
         return FoundStages(str(path), why=f"{path} belongs to another compile than {file.path}")
     return FoundStages(str(path), log)
 
 
 def _home(session: Session) -> LoadedFile | None:
-    files = [file for kind in ("pte", "etrecord") for file in session.files if file.kind == kind]
-    return next(iter(files), None)
+    kinds = ("pte", "bpte", "etrecord")
+    return next((file for kind in kinds for file in session.files if file.kind == kind), None)

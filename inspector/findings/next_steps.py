@@ -11,6 +11,7 @@ from inspector.files.session import EXPORTED, Session
 from inspector.findings.attempts import can_try, command_of, edit_words, known_job, recipe_command
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.session import findings
+from inspector.profile.methods import why_no_events
 from inspector.roofline.rows import known_limits
 
 MOST = 3
@@ -167,7 +168,8 @@ def _more(session: Session) -> list[NextStep]:
         text = "Compare the logged values" if logged else "Run it with values and compare"
         what = "the error of every operator beside the recorded graph, inside delegates too"
         found.append(NextStep(NextAction.VALUES, text, what, view="gap"))
-    if session.timed_dumps and not session.times_with_values and known_limits(session).missing:
+    timed = session.timed_dumps and not session.times_with_values and not why_no_events(session)
+    if timed and known_limits(session).missing:
         what = "how far each operator is from the limit of this machine"
         command = shlex.join(["etscope", "roofline", *_paths(session), "--calibrate"])
         text = "Calibrate this machine"

@@ -20,6 +20,7 @@ from inspector.profile.methods import (
     MethodTime,
     Profile,
     analyse_profile,
+    why_no_events,
 )
 from inspector.profile.rows import BlockSamples
 from inspector.trace.event_kinds import (
@@ -33,7 +34,6 @@ from inspector.trace.event_kinds import (
 from inspector.trace.run_times import median
 from inspector.trace.steady import FEW
 from inspector.units import format_ms, format_share
-from schema.errors import Severity
 from schema.etdump import ETDump
 from schema.objects.plural import plural
 from schema.program import instructions
@@ -77,12 +77,9 @@ def time_findings(session: Session) -> list[Finding]:
     """Return the findings about the traces of a session; empty without traces."""
     if not session.dumps:
         return []
-    profile = analyse_profile(session)
-    if len(profile.rows) == 0:
-        text = "The trace holds no events: the runtime was built or run without tracing"
-        if any(one.severity is Severity.ERROR for dump in session.dumps for one in dump.issues):
-            text = "The trace is damaged: no event of it can be read; record the run again"
+    if text := why_no_events(session):
         return [Finding(Tone.WARN, text, view="timeline", weight=60, doubt=True)]
+    profile = analyse_profile(session)
     if not profile.unit_is_time:
         text = "The trace counts cycles; no time is shown"
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]

@@ -24,6 +24,7 @@ from inspector.trace import timing
 from inspector.trace.blocks import Block
 from inspector.trace.run_times import RunTimes, run_times
 from inspector.trace.timed_blocks import timed_blocks
+from schema.errors import Severity
 from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
 from schema.origins import ValueOrigin, origin_of_mark, weakest
@@ -300,13 +301,25 @@ def _bare_runs(report: RunReport | None, method: str) -> RunTimes | None:
 def unit_assumed(session: Session) -> bool:
     """Return whether the unit of the ticks is not known: not chosen, not in a report or a trace.
 
-    Both toolchains that write reports log nanoseconds of the machine that they run on.
+    Both toolchains that write reports log nanoseconds of the machine that they run on. A trace
+    without events has no ticks.
     """
     if not session.options.time_scale_assumed:
         return False
     return not all(
-        marked_clock(dump) or run_report(dump) is not None for dump in session.timed_dumps
+        marked_clock(dump) or run_report(dump) is not None
+        for dump in session.timed_dumps
+        if any(data.events for data in dump.run_data)
     )
+
+
+def why_no_events(session: Session) -> str:
+    """Return why the traces of a session have no events, empty where they have some."""
+    if not session.dumps or len(analyse_profile(session).rows):
+        return ""
+    if any(one.severity is Severity.ERROR for dump in session.dumps for one in dump.issues):
+        return "The trace is damaged: no event of it can be read; record the run again"
+    return "The trace holds no events: the runtime was built or run without tracing"
 
 
 def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:

@@ -168,6 +168,7 @@ def test_texts_are_cut_by_what_they_are(qtbot, theme, mono: bool, place: int) ->
         ("aten.convolution.default", ["aten.", "convolution.", "default"]),
         ("peak 9.188 MiB", ["peak 9.188 MiB"]),
         ("_native_batch", ["_", "native_", "batch"]),
+        ("the hash 4145d380c49e8e5d6cb4", ["the hash 4145d380", "c49e8e5d6cb4"]),
     ],
 )
 def test_long_names_go_on_in_the_next_line_and_numbers_do_not(text: str, pieces: list[str]) -> None:

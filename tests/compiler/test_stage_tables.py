@@ -16,6 +16,7 @@ from inspector.recipes.source import Source
 from inspector.worker import exporter, stage_tables
 from inspector.worker.compile_job import compile_into
 from inspector.worker.warm import Warm
+from schema.bundled import BundledFile, encode
 from tests.compiler import guard_sources
 from tests.inspector.cli_runs import run, valid
 
@@ -183,3 +184,12 @@ def test_program_of_another_compile_has_no_stages(tmp_path: Path) -> None:
     assert found.log is None
     answer = run("graph", tmp_path, "--stages")
     assert (answer.code, "belongs to another compile" in answer.err) == (3, True)
+
+
+def test_stages_beside_a_bundled_program_are_those_of_the_program_in_it(tmp_path: Path) -> None:
+    log_of("plain", tmp_path)
+    program = tmp_path / "model.pte"
+    for data, known in ((program.read_bytes(), True), (program.read_bytes() + bytes(16), False)):
+        bundle = tmp_path / "model.bpte"
+        bundle.write_bytes(encode(BundledFile((), memoryview(data))))
+        assert (session_stages(load_session([str(bundle)])).log is not None) == known

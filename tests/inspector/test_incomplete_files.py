@@ -9,7 +9,9 @@ import pytest
 
 from inspector.check.session import check_words
 from inspector.files.load import load_session
+from inspector.findings.next_steps import NextAction, next_steps
 from inspector.findings.session import findings
+from inspector.profile.methods import unit_assumed, why_no_events
 from schema.errors import FormatError
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA
@@ -40,6 +42,15 @@ def test_a_trace_cut_short_is_not_said_to_be_without_tracing(
     if any("no event" in text for text in found):
         assert "The trace is damaged: no event of it can be read; record the run again" in found
     assert not any("without tracing" in text for text in found)
+
+
+def test_nothing_is_asked_of_a_trace_whose_events_cannot_be_read(tmp_path: Path) -> None:
+    trace = (DATA / "corpus/v1.5.1/convnet_xnnpack/run.etdp").read_bytes()
+    (tmp_path / "run.etdp").write_bytes(trace[: len(trace) // 8])
+    session = load_session([tmp_path / "run.etdp"])
+    assert why_no_events(session)
+    assert not unit_assumed(session)
+    assert NextAction.CALIBRATE not in {one.action for one in next_steps(session)}
 
 
 @pytest.mark.parametrize("extra", ["run.etdp", None])  # a second trace, of times
