@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from schema.dtypes.scalar_type import scalar_type, to_float64, widened
 Array = NDArray[Any]
 Facts = dict[str, float | int | None]
 _PIECE = 1 << 22  # elements
+_LARGE = 2.0**480  # of a larger element the square may be none
+_SMALLER = 2.0**-600
 
 
 @dataclass(slots=True)
@@ -24,6 +27,7 @@ class RunningMoments:
     finite: int = 0
     mean: float = 0.0
     squares: float = 0.0  # of differences from the mean
+    scale: float = 1.0  # of both: squares of float64 near its end are none
     low: float = np.inf
     high: float = -np.inf
     nan: int = 0
@@ -43,23 +47,31 @@ class RunningMoments:
             return
         self.low = min(self.low, values.min().item())  # of integers exact
         self.high = max(self.high, values.max().item())
-        with np.errstate(over="ignore", invalid="ignore"):  # float64 near its end
-            mean = float(values.mean(dtype=np.float64))
-            squares = float(values.var(dtype=np.float64)) * len(values)
-            gap, total = mean - self.mean, self.finite + len(values)
-            self.squares += squares + gap * gap * self.finite * len(values) / total
-            self.mean += gap * len(values) / total
+        if self.scale == 1.0 and max(-self.low, self.high) > _LARGE:
+            self.scale = _SMALLER
+            self.mean *= _SMALLER
+            self.squares *= _SMALLER * _SMALLER
+        if self.scale != 1.0:
+            values = values * self.scale
+        mean = float(values.mean(dtype=np.float64))
+        squares = float(values.var(dtype=np.float64)) * len(values)
+        gap, total = mean - self.mean, self.finite + len(values)
+        self.squares += squares + gap * gap * self.finite * len(values) / total
+        self.mean += gap * len(values) / total
         self.finite = total
 
     def facts(self) -> Facts:
         """Return the statistics; those without a finite element are None."""
         some = self.finite > 0
+        mean = self.mean / self.scale
+        if self.scale != 1.0:
+            mean = min(max(mean, self.low), self.high)  # rounded, it may be beyond
         return {
             "count": self.count,
             "min": self.low if some else None,
-            "mean": self.mean if some else None,
+            "mean": mean if some else None,
             "max": self.high if some else None,
-            "std": float(np.sqrt(self.squares / self.finite)) if some else None,
+            "std": math.sqrt(self.squares / self.finite) / self.scale if some else None,
             "nan": self.nan,
             "inf": self.inf,
             "zero": self.zero,

@@ -15,12 +15,20 @@ from inspector.cli.output import safe_path
 from inspector.export.extract import CONSTANTS, DATA, KINDS, PAYLOADS, TENSORS, items
 from inspector.files.load import load_session
 from inspector.numerics import tensor_statistics as stats
-from inspector.numerics.tensor_statistics import data_statistics, has_numbers, statistics
+from inspector.numerics.tensor_statistics import (
+    RunningMoments,
+    data_statistics,
+    has_numbers,
+    statistics,
+)
 from inspector.numerics.tensors import logged_tensors, shaped, stored_tensors
 from schema.dtypes.scalar_type import BY_CODE, scalar_type
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA as FILES
 from tests.inspector.sessions import folders, label, session
+
+
+_MOST = float(np.finfo(np.float64).max)
 
 
 @pytest.mark.parametrize("folder", folders("model.pte"), ids=label)
@@ -158,3 +166,24 @@ def test_files_of_a_vendors_tools_are_beside_the_payload_they_belong_to() -> Non
     kept = {one.path[-1]: one.load() for one in found if "kept" in one.path}
     assert {"out.tosa", "out_per-layer.csv", "out_debug.xml"} <= {*kept}
     assert bytes(kept["out_per-layer.csv"]).startswith(b"Original Operator")
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "deviation"),
+    [
+        ((_MOST, _MOST), _MOST, 0.0),
+        ((_MOST, -_MOST), 0.0, _MOST),
+        ((3.0, 1e200, -1e200), 0.0, 8.16e199),
+    ],
+)
+def test_statistics_of_the_largest_numbers_are_finite(
+    values: tuple[float, ...], mean: float, deviation: float
+) -> None:
+    together = statistics(np.array(values))
+    moments = RunningMoments()
+    for one in values:
+        moments.add(np.array([one]))
+    for found in (together, moments.facts()):
+        assert found is not None
+        assert found["mean"] == pytest.approx(mean, abs=10.0)
+        assert found["std"] == pytest.approx(deviation, rel=1e-3)
