@@ -27,7 +27,6 @@ from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA as FILES
 from tests.inspector.sessions import folders, label, session
 
-
 _MOST = float(np.finfo(np.float64).max)
 
 
