@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable
 
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -206,13 +206,15 @@ class TableView(ItemPanel):
         head.setStretchLastSection(True)
         head.setAccessibleName(f"{self.name} headings")
         head.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        head.customContextMenuRequested.connect(
-            lambda at: self._more.columns_menu().popup(head.mapToGlobal(at))
-        )
+        head.customContextMenuRequested.connect(self._show_columns_menu)
         head.sectionClicked.connect(self._heading_clicked)
         # not currentChanged: Tab alone gives a view a current row, which the user did not choose
         grid.selectionModel().selectionChanged.connect(self._selected)
         grid.doubleClicked.connect(lambda _index: self._activate_current())
+
+    def _show_columns_menu(self, at: QPoint) -> None:
+        """List the columns below a point of the headings; they are asked for, as Qt owns them."""
+        self._more.columns_menu().popup(self._grid.horizontalHeader().mapToGlobal(at))
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):

@@ -523,3 +523,15 @@ def test_worst_elements_fit_a_narrow_view_with_their_difference(qtbot, theme: Th
         assert grid.horizontalScrollBar().maximum() == 0
         assert [grid.isColumnHidden(at) for at in range(2)] == [False, False]
     assert table.rows.columns[1].title == "difference"  # what is hidden last beside the index
+
+
+def test_the_menu_of_headings_needs_no_wrapper_that_was_kept(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.show_table(operators())
+    table.show()
+    shiboken6.invalidate(table._grid.horizontalHeader())  # what Python knows of it is gone
+    table._grid.horizontalHeader().customContextMenuRequested.emit(QPoint(5, 5))
+    menu = QApplication.activePopupWidget()
+    assert menu is not None
+    menu.close()
