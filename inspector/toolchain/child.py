@@ -8,17 +8,19 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from inspector.toolchain.crashes import last_error
+from inspector.toolchain.crashes import is_code, last_error, last_report
 
 SCRIPT = Path(__file__).parent / "stock" / "__main__.py"
 GREETING_SECONDS = 60.0  # a Python interpreter greets within it; torch is imported afterwards
 GRACE_SECONDS = 5.0  # then the process is killed
+_LOG_SECONDS = 1.0  # that printed output may come after the answer
 _MOST_GARBAGE = 1 << 20  # limit of other output before the first message, in bytes
 _LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
 _BEFORE_USERS = ("", "load executorch")  # stages without code of the user
@@ -140,6 +142,8 @@ class Interpreter:
         """
         self._notify, self._result, self._message, self._stage = notify, None, "", ""
         self._runs_users_code = question.get("do") == "compile"
+        if self._greeted.is_set():
+            self._tail.clear()  # of an earlier question
         self._hand_over(question)
         self._listen(notify)
         if self._result is None and not self._message:
@@ -193,6 +197,8 @@ class Interpreter:
         else:
             if kind == "failed":
                 self._message = str(message.get("sentence", "")) or "no reason was given"
+                self._message += self._reason()
+                message["sentence"] = self._message
                 self._blame = str(message.get("blame", "")) or "failed"
             if kind == "stage" and message.get("seconds") is None:
                 self._stage = str(message.get("stage", ""))
@@ -249,6 +255,15 @@ class Interpreter:
         who = f"executorch {self._versions['executorch']}" if self._versions else self._python
         last = last_error(self._tail)
         raise ToolchainError(f"{who} {ended}{stage}{last}", details=details)
+
+    def _reason(self) -> str:
+        """Return what the runtime printed about the code it failed with; that comes by itself."""
+        if not is_code(self._message):
+            return ""
+        over = time.monotonic() + _LOG_SECONDS
+        while not (found := last_report(list(self._tail))) and time.monotonic() < over:
+            time.sleep(0.01)
+        return f": {found}" if found else ""
 
     def _no_python(self) -> str:
         if self._silent:

@@ -11,6 +11,8 @@ _ABORTED = f"{_FATAL}: Aborted"  # with what was printed before it
 _CURRENT = ("Current thread ", "Stack (most recent call first)")
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)')
 _RUNTIME = re.compile(r"\[[\w.]+:\d+\] |[EF] [\d:. ]+executorch:")
+_OF_START = re.compile(r"cpuinfo|threadpool")  # reports of what is there, not of errors
+_CODE = re.compile(r"failed with error 0x[0-9a-f]+$")
 _NOISE = re.compile(r"Failed to load .*\.so\b")  # of extensions for other machines, as torchao has
 _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 
@@ -24,11 +26,26 @@ def last_error(printed: Sequence[str]) -> str:
     lines = [line.strip() for line in printed if line.strip() and not _NOISE.search(line)]
     fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
     stack, before = lines[fatal:], lines[:fatal]
-    reported = [line for line in before if _RUNTIME.match(line) and "cpuinfo" not in line]
+    reported = _reports(before)
     place = _place(stack)
     told_itself = not place or stack[0].startswith(_ABORTED)
     chosen = reported or (before if told_itself else [])
     return place + (f": {chosen[-1][:_SHOWN]}" if chosen else "")
+
+
+def is_code(message: str) -> bool:
+    """Return whether an error of the runtime is a code alone, whose reason it has printed."""
+    return _CODE.search(message) is not None
+
+
+def last_report(printed: Sequence[str]) -> str:
+    """Return the last line that the runtime printed about an error, may be empty."""
+    found = _reports([line.strip() for line in printed])
+    return found[-1][:_SHOWN] if found else ""
+
+
+def _reports(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if _RUNTIME.match(line) and not _OF_START.search(line)]
 
 
 def _place(stack: Sequence[str]) -> str:

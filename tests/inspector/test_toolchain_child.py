@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inspector.toolchain import child
-from inspector.toolchain.child import ToolchainError, ask
+from inspector.toolchain.child import ReportedError, ToolchainError, ask
 from inspector.toolchain.crashes import last_error
 from inspector.toolchain.stock.nodes import operator_name
 
@@ -136,3 +136,18 @@ def test_python_whose_output_is_closed_early_is_no_answer(tmp_path: Path) -> Non
 def test_operators_have_their_namespace_in_and_outside_of_the_edge_dialect() -> None:
     assert operator_name(torch.ops.aten.sym_size.int) == "aten.sym_size.int"
     assert operator_name(torch.ops.aten.add.Tensor) == "aten.add.Tensor"
+
+
+@pytest.mark.parametrize("report", ["[method.cpp:1739] Instruction limit exceeded", ""])
+def test_an_error_code_has_the_reason_that_the_runtime_printed(report: str, tmp_path: Path) -> None:
+    lines = [
+        '{"type": "hello"}',
+        '{"type": "failed", "sentence": "execute() failed with error 0x23"}',
+    ]
+    printed = f"echo '[threadpool.cpp:66] Resetting' >&2; echo '{report}' >&2"
+    python = script(tmp_path, f"{printed}; echo '{lines[0]}'; echo '{lines[1]}'; cat")
+    heard: list[dict[str, Any]] = []
+    with pytest.raises(ReportedError) as caught:
+        ask(python, {"do": "run"}, lambda _kind, **content: heard.append(content))
+    assert heard[-1]["sentence"] == str(caught.value)
+    assert str(caught.value) == lines[1].split('"')[-2] + (f": {report}" if report else "")
