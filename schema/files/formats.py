@@ -48,6 +48,8 @@ FORMATS = (
 EXPORTED = Format("pt2", "exported program", ".pt2", lambda _head: False, decode_exported)
 DEBUG_BUFFER = "debug_buffer"
 _LINE = 40  # characters of a text that are shown to know it by
+_ZIP, _ZIP_END = b"PK\x03\x04", b"PK\x05\x06"
+_ZIP_TAIL = 22 + 0xFFFF  # bytes that the end of an archive takes at most, with its comment
 _OBJECT = re.compile(rb"\s*\{\s*[\"\w]")
 _JSON_HINT = (
     "; if it is a program as flatc prints it, `etscope json` writes the .pte; values of nodes are"
@@ -61,9 +63,9 @@ def recognise(data: memoryview) -> Format | None:
     for entry in FORMATS:
         if entry.sniff(head):
             return entry
-    if head[:4] == b"PK\x03\x04" and etrecord.is_record(data):
+    if head[:4] == _ZIP and etrecord.is_record(data):
         return FORMATS[-1]
-    if head[:4] == b"PK\x03\x04" and is_exported_file(data):
+    if head[:4] == _ZIP and is_exported_file(data):
         return EXPORTED
     return None
 
@@ -85,6 +87,9 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
 def _beginning(data: memoryview, file: str) -> str:
     """Return what a file of no known format begins with: a line of text, else its bytes in hex."""
     head = bytes(data[:HEAD_BYTES])
+    if head[:4] == _ZIP:
+        whole = _ZIP_END in bytes(data[-_ZIP_TAIL:])
+        return "another zip archive" if whole else "a zip archive that is cut short, as of a .pt2"
     line = head.lstrip().splitlines()[0][:_LINE] if head.strip() else b""
     if not line or not line.isascii() or not line.decode("ascii").isprintable():
         return f"bytes that begin with {head[:12].hex(' ')}"

@@ -105,6 +105,8 @@ OTHERS = {
     "long.txt": (b"word " * 4000, f"text that begins with '{('word ' * 8)[:40]}'"),
     "escapes.txt": (b"\x1b[31mred\n", "bytes that begin with 1b 5b"),
     "blank.txt": (b" \n \n", "bytes that begin with"),
+    "cut.pt2": (b"PK\x03\x04" + bytes(99), "a zip archive that is cut short, as of a .pt2"),
+    "other.zip": (b"PK\x03\x04" + bytes(99) + b"PK\x05\x06" + bytes(18), "another zip archive"),
     "random.pte": (bytes(range(1, 250)), "bytes that begin with 01 02"),
 }
 
