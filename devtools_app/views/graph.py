@@ -28,7 +28,7 @@ from devtools_app.views.graph_beside import MODE, GraphBeside
 from devtools_app.views.graph_boxes import GraphBoxes
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
-from devtools_app.views.graph_need import NO_GRAPH, needs
+from devtools_app.views.graph_need import NOT_READ, needs
 from devtools_app.views.graph_search import GraphSearch
 from devtools_app.views.graph_tables import GraphTables, Tabled
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -262,7 +262,7 @@ class GraphPane(Pane):
             self._show_pair(result)
             return
         if not isinstance(result, DrawnGraph):
-            self._clear(NO_GRAPH)
+            self._clear(NOT_READ)
             self.forget()
             return
         before = self.drawing.one

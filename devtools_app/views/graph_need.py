@@ -11,6 +11,11 @@ NO_GRAPH = Need(
     " (.pte). Open one of them beside the files that are here.",
     "etrecord = ETRecord(); … etrecord.save('model.etrecord')",
 )
+NOT_READ = Need(
+    "No graph can be read",
+    "The files that are open have no graph of this method that can be read; what is damaged in"
+    " them is under Issues. A whole ETRecord, exported program (.pt2) or program (.pte) has one.",
+)
 
 
 def needs(session: Session) -> Need | None:

@@ -51,9 +51,8 @@ from schema.objects.plural import plural
 
 _EMPTY = Need(
     "No delegate to step through",
-    f"Open a program with delegates: their calls run node by node here, those of {engine_backends()}"
-    " on the real kernels or on torch's, others on torch's, and any value can be read and"
-    " replaced.",
+    f"Open a program with delegates: their calls run node by node here ({engine_backends()} on the"
+    " real kernels or on torch's, others on torch's), and any value can be read and replaced.",
     "etscope step model.pte --call 0",
 )
 _NOT_BEGUN = Need(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent
@@ -12,10 +14,12 @@ from devtools_app.state.requests import ShowStatus
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.graph import GraphPane
 from devtools_app.widgets.graph_canvas import GraphCanvas
+from inspector.files.load import load_session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.graph.reach import ancestors, around, descendants, subgraph, ways_between
 from tests.app.sessions import chain_session, opened
 from tests.app.view_bench import Bench
+from tests.inspector.sessions import DATA
 
 pytestmark = pytest.mark.gui
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
@@ -301,3 +305,16 @@ def test_commands_of_a_menu_stand_in_groups(qtbot: QtBot) -> None:
     parts = words.index(""), words.index("Show only this")
     assert words[:3] == [word for word in words[:3] if word.startswith("Highlight")]
     assert parts == (3, 4)  # a line between them
+
+
+def test_a_record_whose_graphs_are_lost_is_not_asked_for_again(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    whole = (DATA / XNNPACK / "model.etrecord").read_bytes()
+    (tmp_path / "cut.etrecord").write_bytes(whole[:5000])
+    bench = Bench(qtbot, GraphPane)
+    pane = bench.pane
+    assert isinstance(pane, GraphPane)
+    bench.open(load_session([tmp_path / "cut.etrecord"]))
+    bench.settle()
+    assert "is under Issues" in pane.empty.accessibleName() + pane.empty.accessibleDescription()
