@@ -213,7 +213,7 @@ class TableView(ItemPanel):
         grid.doubleClicked.connect(lambda _index: self._activate_current())
 
     def _show_columns_menu(self, at: QPoint) -> None:
-        """List the columns below a point of the headings; they are asked for, as Qt owns them."""
+        """List the columns below a point of the headings, which Qt owns: none is kept."""
         self._more.columns_menu().popup(self._grid.horizontalHeader().mapToGlobal(at))
 
     def _shape_columns(self) -> None:
