@@ -75,7 +75,6 @@ class ColleagueDialog(QDialog):
         self._failure = ""  # of the last attempt, until another folder is named
         self._result = QLabel()
         self._result.setWordWrap(True)
-        self._result.setAccessibleName("Result")
         self._write = push_button("Write the copy", "Write the copy", self.write)
         self._writing = Latest("anonymised copy", self)
         self._writing.ready.connect(self._written)

@@ -67,7 +67,6 @@ class DevicesDialog(QDialog):
         self._clock.addItems(list(TICK_UNITS))
         self._result = QLabel()
         self._result.setWordWrap(True)
-        self._result.setAccessibleName("Result")
         self._trial = Latest("device test", self)
         self._lay_out(theme)
         self._trial.ready.connect(self._tried)

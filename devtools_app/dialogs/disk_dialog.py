@@ -70,7 +70,6 @@ class DiskDialog(QDialog):
         self._values = QCheckBox("Remove logged values only")
         self._result = QLabel()
         self._result.setWordWrap(True)
-        self._result.setAccessibleName("Result")
         set_role(self._result, "role", "muted")
         self._remove = push_button("Remove", "Remove the checked folders", self.remove)
         self._lay_out(theme)

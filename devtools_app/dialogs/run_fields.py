@@ -112,7 +112,6 @@ class RunFields(QWidget):
         self._warmup.setToolTip(_AUTO_WARMUP)
         self._level = _combo("Values to record")
         self._logged = QLabel()
-        self._logged.setAccessibleName("Size of the recorded values")
         set_role(self._logged, "role", "muted")
         self._logged.hide()
         self._threads = _ThreadSpin()

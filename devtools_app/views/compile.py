@@ -47,7 +47,6 @@ class CompileView(QWidget):
         self._compiling = context.jobs["compile"]
         self._shown: JobProgress | None = None
         self._title = ElidedLabel()
-        self._title.setAccessibleName("What is compiled")
         self._cancel = push_button("Cancel", "Cancel the compile", self._compiling.cancel)
         self._again = push_button("Compile…", "Compile a program", lambda: self._ask(AskCompile()))
         self._error = OutcomeLine(context.theme, context.ask)

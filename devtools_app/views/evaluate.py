@@ -111,7 +111,6 @@ class EvaluatePane(PanelActions, Pane):
         self.ranges.set_need(_NOT_OBSERVED)
         self._below = QStackedWidget()
         self.summary = ElidedLabel()
-        self.summary.setAccessibleName("Samples and reference")
         self.histogram = ErrorHistogram(context.theme)
         self._asked = 0
         self._preparing = False

@@ -38,7 +38,6 @@ class GatesMissing(QWidget):
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setAccessibleName("What gates lack")
         set_role(self.words, "role", "muted")
         self.problem = problem_label()
         self.data = self._field("data set: data.py:batches, folder, random", "Data set of gates")

@@ -67,7 +67,6 @@ class GenerateView(QWidget):
         self._listed: object = None
         self._finding = Latest("configuration of a language model", self)
         self._title = ElidedLabel()
-        self._title.setAccessibleName("Program that generates")
         self._go = push_button(
             "Generate", "Generate text behind the prompt  (Ctrl+Return)", self.start
         )

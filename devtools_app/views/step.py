@@ -89,7 +89,6 @@ class StepView(QWidget):
         self.engine = ToolbarCombo(context.theme, "on", "Engine that runs the nodes")
         self.engine.show_choices([(_ENGINES[name], name) for name in ENGINES], ENGINES[0])
         self._title = ElidedLabel()
-        self._title.setAccessibleName("State of the call")
         self._add_buttons()
         self._error = OutcomeLine(context.theme, context.ask)
         self._refused = problem_label()

@@ -84,7 +84,6 @@ class RangePanel(QWidget):
         self.table = TableView(theme, "operators in the range")
         self.table.set_need(_NOTHING)
         self.summary = ElidedLabel()
-        self.summary.setAccessibleName("Sums of the range")
         self._content: RangeContent | None = None
         self._latest, self._exports = Latest("range", self), Exports(self)
         self._latest.ready.connect(self.show_content)

@@ -43,6 +43,7 @@ from devtools_app.widgets.plot import Plot
 from devtools_app.widgets.time_strip import TimeStrip
 from inspector.tables.selection import Selection, SelectionKind
 from tests.app.conftest import interactive
+from tests.architecture.tree import ROOT
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CENTRE = [view.name for view in VIEWS if view.area is Area.CENTRE]
@@ -108,6 +109,17 @@ def unread(root: QWidget) -> list[str]:
         if label.isVisible() and name and not all(one in read.lower() for one in words):
             found.append(f"{name}: {label.text()}")
     return found
+
+
+@pytest.mark.parametrize("room", ["views", "dialogs", "shell", "widgets"])
+def test_no_label_has_a_name_in_place_of_its_words(room: str) -> None:
+    made = r"(\w+) = (?:ElidedLabel|QLabel|plain_label|text_label|problem_label)\("
+    named = r"\b(\w+)\.setAccessibleName\(\"(.*)\"\)"
+    found = []
+    for path in (ROOT / "devtools_app" / room).glob("*.py"):
+        labels = set(re.findall(made, text := path.read_text()))
+        found += [(path.name, *one) for one in re.findall(named, text) if one[0] in labels]
+    assert found == []
 
 
 def settle(window: MainWindow, qtbot, name: str) -> None:
