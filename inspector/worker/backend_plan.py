@@ -9,7 +9,6 @@ from typing import Any
 
 from compiler.backends.vendors.create import VendorError, operators_of, options_of
 from compiler.backends.vendors.listed import listed_operators
-from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from compiler.innermost import innermost
 from inspector.graph.boundaries import is_quantization
 from inspector.jobs.backend_plan import (
@@ -30,6 +29,7 @@ from inspector.worker.lowering import check_names
 from inspector.worker.previewing import job_source, preview_of
 from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
+from schema.backends import partitioners, resolve
 from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.objects.codec import to_json
 from schema.vendors.table import vendor_called
@@ -67,7 +67,8 @@ def card(job: BackendCardJob, _task: Task) -> dict[str, Any]:
     """Return the lists in the tables of a backend: options with their values, operators."""
     vendor = vendor_called(job.name)
     if vendor is None:
-        return to_json(BackendFacts(operators=tuple(XnnpackPartitioner().operators())))
+        place = next((one.place for one in partitioners() if one.alias == job.name), "")
+        return to_json(BackendFacts(operators=tuple(resolve(place)().operators() if place else ())))
     python = interpreter_of("", vendor.alias)
     operators = [] if python else listed_operators(vendor)
     try:

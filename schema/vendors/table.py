@@ -27,6 +27,8 @@ class Vendor:
         source: how to get what pip has not
         quantizer: dotted name of our function that creates its quantizer, empty without one
         operators: dotted name of our function that reads the operators it takes
+        listed: sources below the package's backends, with the operators it takes, and the variable
+            that has these there, empty for any; read without importing them
         joins: dotted name of our context in which its identifiers get true debug handles
         works: what works on a machine without its hardware
         traps: known ones
@@ -50,6 +52,7 @@ class Vendor:
     source: str = ""
     quantizer: str = ""
     operators: str = ""
+    listed: tuple[str, ...] = ()
     joins: str = ""
     works: str = ""
     traps: tuple[str, ...] = ()
@@ -300,6 +303,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="Qualcomm AI Engine Direct SDK, from qpm.qualcomm.com; set QNN_SDK_ROOT to it",
         quantizer=f"{_M}devices:qnn_quantizer",
+        listed=("qualcomm/builders/op_*.py", "target"),
         works=_DEVICE_RUN,
         traps=(
             "the versions of SDK and device libraries have to match",
@@ -337,6 +341,7 @@ VENDORS: tuple[Vendor, ...] = (
         source="Exynos AI LiteCore SDK, from soc-developer.semiconductor.samsung.com; build"
         " executorch with it",
         quantizer=f"{_M}devices:samsung_quantizer",
+        listed=("samsung/builders/op_*.py", "target"),
         works=_DEVICE_RUN,
         traps=("its runtime logs one event for each call, none of what is inside",),
         on_device=True,
@@ -355,6 +360,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="the eIQ Neutron SDK: the package eiq-neutron-sdk of the index at eiq.nxp.com",
         quantizer=f"{_M}devices:nxp_quantizer",
+        listed=("nxp/neutron_partitioner.py", "supported_ops"),
         whole_regions=True,
         works=_DEVICE_RUN,
         traps=(
@@ -408,6 +414,7 @@ VENDORS: tuple[Vendor, ...] = (
             ),
         ),
         source="build executorch with the MLX backend on macOS",
+        listed=("mlx/ops.py", ""),
         works=_DEVICE_RUN,
         on_device=True,
     ),

@@ -13,13 +13,6 @@ from pathlib import Path
 
 from schema.vendors.table import Vendor
 
-# vendor -> sources below the package's backends, and the variable that has a list; any if empty
-_TABLES = {
-    "qnn": ("qualcomm/builders/op_*.py", "target"),
-    "samsung": ("samsung/builders/op_*.py", "target"),
-    "nxp": ("nxp/neutron_partitioner.py", "supported_ops"),
-    "mlx": ("mlx/ops.py", ""),
-}
 _NAME = re.compile(r"(?:torch\.ops\.|exir_ops\.edge\.)?([a-z_]\w*\.\w+\.\w+)")
 
 
@@ -28,7 +21,7 @@ def listed_operators(vendor: Vendor) -> list[tuple[str, str]]:
 
     Empty if it has no such table, or if the package is not here.
     """
-    pattern, variable = _TABLES.get(vendor.alias, ("", ""))
+    pattern, variable = vendor.listed or ("", "")
     folders = (Path(one or ".") / "executorch/backends" for one in sys.path)
     home = next((one for one in folders if one.is_dir()), None)
     sources = sorted(home.glob(pattern)) if home is not None and pattern else []
