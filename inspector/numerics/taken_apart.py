@@ -21,7 +21,7 @@ _Key = TypeVar("_Key", str, Value)
 _Made = TypeVar("_Made", DelegateEvent, FlatNode)
 
 
-class _ComputingStep(NamedTuple, Generic[_Key, _Made]):
+class _Passage(NamedTuple, Generic[_Key, _Made]):
     """One step of a side: what it reads and writes, moved values as what they move."""
 
     reads: Collection[_Key]
@@ -36,12 +36,12 @@ def taken_apart(values: PayloadValues) -> Iterator[tuple[DelegateEvent, FlatNode
         if (root := values.of(place)) is not None:
             names.setdefault(root, set()).add(place)
     made = [
-        _ComputingStep({values.place(name) for name in values.data(one)}, one.writes[0], one)
+        _Passage({values.place(name) for name in values.data(one)}, one.writes[0], one)
         for one in values.steps
         if not is_moving(one)
     ]
     asked = [
-        _ComputingStep({values.root(value) for value in one.reads}, one.writes[0], one)
+        _Passage({values.root(value) for value in one.reads}, one.writes[0], one)
         for one in values.asked
     ]
     for root, starts in names.items():
@@ -52,18 +52,18 @@ def taken_apart(values: PayloadValues) -> Iterator[tuple[DelegateEvent, FlatNode
                 yield event, left[0].made
 
 
-def _reads_one(values: PayloadValues, step: _ComputingStep[Value, FlatNode]) -> bool:
-    """Return whether a node has one result and one operand that is not constant."""
+def _reads_one(values: PayloadValues, step: _Passage[Value, FlatNode]) -> bool:
+    """Return whether a node has one result and one operand beside constants."""
     computed = [one for one in step.reads if one in values.learned or one in values.makers]
     return len(computed) == len(step.made.writes) == 1
 
 
 def _last_step(
     values: PayloadValues,
-    made: Sequence[_ComputingStep[str, DelegateEvent]],
-    asked: Sequence[_ComputingStep[Value, FlatNode]],
+    made: Sequence[_Passage[str, DelegateEvent]],
+    asked: Sequence[_Passage[Value, FlatNode]],
     starts: Set[str],
-    first: _ComputingStep[Value, FlatNode],
+    first: _Passage[Value, FlatNode],
 ) -> DelegateEvent | None:
     """Return the step with the value of a node that alone reads a known one, None if unknown."""
     own = [one for one in made if values.of(one.write) is None or starts.isdisjoint(one.reads)]
@@ -98,10 +98,8 @@ def _computes(values: PayloadValues, event: DelegateEvent, node: FlatNode) -> bo
 
 
 def _passed(
-    steps: Iterable[_ComputingStep[_Key, _Made]],
-    starts: Collection[_Key],
-    results: Collection[_Key],
-) -> Iterator[_ComputingStep[_Key, _Made]]:
+    steps: Iterable[_Passage[_Key, _Made]], starts: Collection[_Key], results: Collection[_Key]
+) -> Iterator[_Passage[_Key, _Made]]:
     """Yield the steps that all which is computed from some values passes, in order.
 
     Args:
@@ -110,7 +108,7 @@ def _passed(
         results: values that are read elsewhere as well
     """
     reached = set(starts)
-    found: list[_ComputingStep[_Key, _Made]] = []
+    found: list[_Passage[_Key, _Made]] = []
     for one in steps:
         if not reached.isdisjoint(one.reads):
             found.append(one)

@@ -69,7 +69,7 @@ def operators() -> list[tuple[str, str]]:
 
 
 def _dtypes(sets: Any, every: Set[Any]) -> str:  # noqa: ANN401 - of the package
-    """Return the dtypes of the first input; empty sets are of arguments without tensors."""
+    """Return the dtypes of the first input; empty sets are of other arguments."""
     taken = next((one for one in sets.vals if one), every)
     return "any" if taken >= every else ", ".join(sorted(str(one)[6:] for one in taken))
 
