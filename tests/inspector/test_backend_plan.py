@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import torch
 
 import inspector
+from compiler.backends.vendors import vulkan
 from compiler.backends.vendors.listed import listed_operators
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from inspector.cli.progress import Progress
@@ -119,6 +122,18 @@ def test_words_of_tables_have_dtypes_and_say_what_is_missing() -> None:
     assert BackendFacts().operator_words().startswith("no table here lists them")
     mine = dict(XnnpackPartitioner().operators())
     assert mine["aten.add.Tensor"] == "FP32, STATIC_QUANT"
+
+
+def test_dtypes_of_vulkan_are_those_of_the_first_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = {torch.float32, torch.float16, torch.int32}
+    sets = {"a": [set(), {torch.float32, torch.float16}], "b": [every], "c": [set()]}
+    registry = {key: SimpleNamespace(inputs_dtypes=SimpleNamespace(vals=sets[key])) for key in sets}
+    parts = {
+        "vulkan.op_registry": SimpleNamespace(vulkan_supported_ops=registry),
+        "vulkan.utils": SimpleNamespace(ALL_T=every),
+    }
+    monkeypatch.setattr(vulkan, "backend_part", parts.__getitem__)
+    assert vulkan.operators() == [("a", "float16, float32"), ("b", "any"), ("c", "any")]
 
 
 def test_plan_has_a_row_for_each_backend_with_the_rest_explained(tmp_path: Path) -> None:
