@@ -44,7 +44,10 @@ _NOTHING = Need(
     " Open one of them beside the files that are here.",
     f"to_edge_transform_and_lower(program, partitioner=[{DEFAULT.partitioners[0].class_name}()])",
 )
-
+_NOT_READ = Need(
+    "No delegation data",
+    "The files that are open have none of this method; what is damaged in them is under Issues.",
+)
 _NO_VERDICTS = Need(
     "No verdicts in the ETRecord",
     "Records of programs that were compiled here record for every node which partitioner "
@@ -107,7 +110,9 @@ class PartitionsPane(PanelActions, Pane):
         self._content = result if isinstance(result, _PartitionsContent) else None
         content = self._content
         if content is None:
-            self.show_need(_NOTHING)
+            session = self.state.session
+            opened = session is not None and (session.program or session.record) is not None
+            self.show_need(_NOT_READ if opened else _NOTHING)
             return
         self._delegate = None
         levels = 0 if len(content.partitions.facts.delegates) > 1 else 1

@@ -42,6 +42,11 @@ _NOTHING = Need(
     "to_edge_transform_and_lower(..., generate_etrecord=True)"
     "\nprogram.get_etrecord().save('model.etrecord')",
 )
+_NOT_READ = Need(
+    "No source lines",
+    "The ETRecord that is open has no stack traces of this method; what is damaged in it is under"
+    " Issues.",
+)
 _NAME_WIDTH = 140
 _FILES = ""
 _CHOOSE = Need("Choose a file or a line", "Its code appears here with the time of each line.")
@@ -122,7 +127,9 @@ class SourcePane(PanelActions, Pane):
         """Show the lines of a method."""
         content = self._content = result if isinstance(result, _SourceContent) else None
         if content is None or (not content.source.files and content.text is None):
-            self.show_need(_NOTHING)
+            session = self.state.session
+            has_record = session is not None and session.record is not None
+            self.show_need(_NOT_READ if has_record else _NOTHING)
             return
         self._texts.forget()
         self.programs.setCurrentIndex(self.programs.findData(content.name))

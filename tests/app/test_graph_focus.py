@@ -13,6 +13,9 @@ from pytestqt.qtbot import QtBot
 from devtools_app.state.requests import ShowStatus
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.graph import GraphPane
+from devtools_app.views.pane import Pane
+from devtools_app.views.partitions import PartitionsPane
+from devtools_app.views.source import SourcePane
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from inspector.files.load import load_session
 from inspector.graph.model_graph import ModelGraph, model_graph
@@ -307,14 +310,14 @@ def test_commands_of_a_menu_stand_in_groups(qtbot: QtBot) -> None:
     assert parts == (3, 4)  # a line between them
 
 
+@pytest.mark.parametrize("view", [GraphPane, SourcePane, PartitionsPane])
 def test_a_record_whose_graphs_are_lost_is_not_asked_for_again(
-    qtbot: QtBot, tmp_path: Path
+    view: type[Pane], qtbot: QtBot, tmp_path: Path
 ) -> None:
     whole = (DATA / XNNPACK / "model.etrecord").read_bytes()
     (tmp_path / "cut.etrecord").write_bytes(whole[:5000])
-    bench = Bench(qtbot, GraphPane)
+    bench = Bench(qtbot, view)
     pane = bench.pane
-    assert isinstance(pane, GraphPane)
     bench.open(load_session([tmp_path / "cut.etrecord"]))
     bench.settle()
     assert "is under Issues" in pane.empty.accessibleName() + pane.empty.accessibleDescription()
