@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, final
 
 import torch
@@ -49,6 +49,8 @@ Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None
 _EMBEDDING = aten.embedding.default
 _OF_TABLE = "it dequantizes the table of an embedding, which looks up quantized rows"
 _ACTIVATIONS = frozenset((aten.relu.default, aten.hardtanh.default))
+_SQUEEZES = (aten.squeeze_copy.default, aten.squeeze_copy.dim, aten.squeeze_copy.dims)
+_DIMENSIONS = frozenset((aten.view_copy.default, aten.unsqueeze_copy.default, *_SQUEEZES))
 
 
 class XnnpackPartitioner(Partitioner):
@@ -194,7 +196,8 @@ class XnnpackPartitioner(Partitioner):
                 if along is not None:
                     _join(along, home, groups)
                     self._note_taken(rule, node, along, facts)
-        return [group for group in groups if group]
+        found = [group for group in groups if group]
+        return [group for group in found if not _is_for_others(group, home, facts)]
 
     def _require_valid_scales(self, calls: Sequence[Node], facts: Facts) -> None:
         """Check the scales of nodes that can be delegated.
@@ -302,6 +305,24 @@ class XnnpackPartitioner(Partitioner):
             if activation is None or not self._refusal(activation, users[0], facts):
                 along.append(users[0])
         return along
+
+
+def _is_for_others(group: list[Node], home: Collection[Node], facts: Facts) -> bool:
+    """Return whether a group only gives a constant other dimensions, for nodes left outside.
+
+    A call of the delegate would copy the constant in each run.
+    """
+    (node, *others) = group
+    given: Any = node
+    while isinstance(given, Node) and op_of(given) in _DIMENSIONS:
+        given = given.args[0]
+    if others or given is node or not facts.is_constant(given):
+        return False
+    if any(user in home for user in node.users):
+        return False
+    text = "it gives a constant other dimensions for nodes that are not delegated"
+    note(node, XnnpackPartitioner.__name__, NodeOutcome.REJECTED, text)
+    return True
 
 
 def _operator(given: Any) -> Any:  # noqa: ANN401

@@ -189,7 +189,8 @@ class Planner:
         direct = self._direct(bound, outs, ins)
         if direct is not None:
             self._run.direct[place] = direct
-        if (direct is not None or self._keepable(outs)) and self._faster(place, bound, outs):
+        replaceable = direct is not None or self._keepable(outs) or self._in_order(outs)
+        if replaceable and self._faster(place, bound, outs):
             return
         if direct is not None:
             plain = self._plain.issuperset(self._same(ins)) or name in MATMULS
@@ -203,6 +204,11 @@ class Planner:
         self._keep(place, self._function(bound), outs, bound)
         if name not in VIEWS and self._plain.issuperset(self._same(ins)):
             self._plain.update(outs)
+
+    def _in_order(self, outs: list[int]) -> bool:
+        """Return whether results of unchanging sizes go to slots in the order of their sizes."""
+        slots = [self._flow.tensors[index].slot for index in outs if self._flow.static(index)]
+        return len(slots) == len(outs) and all(one.in_order for one in slots)
 
     def _faster(self, place: int, bound: BoundKernel, outs: list[int]) -> bool:
         """Bind a matmul with packed weights or taps of a convolution; return whether it is one."""
