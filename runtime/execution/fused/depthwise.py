@@ -1,7 +1,7 @@
 """Small depthwise convolutions over time, as in state space models: products of small tensors.
 
 Torch's kernels take 50 us to begin with, a product of small tensors takes two to four. The smallest
-are one product of matrices (128 channels of 8 steps: 16 us), others one product for each tap (35).
+are one batched matmul (128 channels of 8 steps: 16 us), others one product for each tap (35).
 """
 
 from __future__ import annotations
