@@ -189,8 +189,8 @@ class Planner:
         direct = self._direct(bound, outs, ins)
         if direct is not None:
             self._run.direct[place] = direct
-        replaceable = direct is not None or self._keepable(outs) or self._in_order(outs)
-        if replaceable and self._faster(place, bound, outs):
+        replaceable = direct is not None or self._keepable(outs)
+        if self._faster(place, bound, outs, packs=replaceable):
             return
         if direct is not None:
             plain = self._plain.issuperset(self._same(ins)) or name in MATMULS
@@ -210,10 +210,10 @@ class Planner:
         slots = [self._flow.tensors[index].slot for index in outs if self._flow.static(index)]
         return len(slots) == len(outs) and all(one.in_order for one in slots)
 
-    def _faster(self, place: int, bound: BoundKernel, outs: list[int]) -> bool:
-        """Bind a matmul with packed weights or taps of a convolution; return whether it is one."""
-        run = self._matmuls.at(bound, self._folded)
-        if run is None:
+    def _faster(self, place: int, bound: BoundKernel, outs: list[int], *, packs: bool) -> bool:
+        """Bind a matmul with packed weights or a small convolution; return whether it is one."""
+        run = self._matmuls.at(bound, self._folded) if packs else None
+        if run is None and (packs or self._in_order(outs)):
             run = depthwise_taps(bound, self._flow, self._folded)
         if run is None:
             return False
