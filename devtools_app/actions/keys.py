@@ -9,17 +9,16 @@ from devtools_app.actions.table import ACTIONS, MENUS
 # keys that belong to a widget and not to the window; (key, what it does)
 LOCAL_KEYS = {
     "Everywhere": (
-        ("Tab", "the next control"),
+        ("Tab  Menu", "next control; what a right click opens"),
         ("Ctrl+1 … Ctrl+0", "go to a bookmark"),
     ),
     "Tables and trees": (
         ("↑ ↓", "move; the other views follow"),
         ("Return", "go to the row in its view"),
-        ("S", "sort by the column of the cursor; a tree by the next column"),
+        ("S", "sort by the column here; a tree by the next"),
         ("Shift+S", "reverse the order of a tree"),
         ("Ctrl+C", "copy the selected rows, unrounded"),
         ("← →", "close and open a node of a tree"),
-        ("Menu", "as a right click, also on drawings"),
     ),
     "Canvases": (
         ("← ↑ → ↓", "select the next item"),
