@@ -62,7 +62,9 @@ class GenerateFields(QWidget):
         self.top_p.setToolTip("Only the likeliest tokens that have this probability together")
         self.seed = _spin(SpinBox(), "Seed of the draws", MOST_SEED)
         self.seed.setGroupSeparatorShown(False)
-        self.stop = _lines("Words or tokens that end it, one a line", "one word or token a line")
+        self.stop = _lines(
+            "Strings or tokens that end the text, one a line", "one string or token a line"
+        )
         self._problems: dict[QWidget, QLabel] = {
             field: problem_label() for field in (self.prompt, self.tokenizer)
         }
