@@ -44,21 +44,27 @@ CASES = {
 }
 
 
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each instruction of the planned programs was replaced."""
+    answers: list[bool] = []
+
+    def noticed(bound: Any, flow: Dataflow, known: Any) -> Any:
+        found = depthwise_taps(bound, flow, known)
+        answers.append(found is not None)
+        return found
+
+    monkeypatch.setattr("runtime.execution.fused.planner.depthwise_taps", noticed)
+    return answers
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_taps_are_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taps_are_the_convolution(name: str, taken: list[bool]) -> None:
     make, sizes, expected = CASES[name]
     torch.manual_seed(3)
     convolution = make()
     module = nn.Sequential(convolution, nn.Tanh()).eval()
     given = torch.randn(sizes, dtype=convolution.weight.dtype)
-    taken: list[bool] = []
-
-    def noticed(bound: Any, flow: Dataflow, known: Any) -> Any:
-        found = depthwise_taps(bound, flow, known)
-        taken.append(found is not None)
-        return found
-
-    monkeypatch.setattr("runtime.execution.fused.planner.depthwise_taps", noticed)
     program = to_edge(torch.export.export(module, (given,))).to_executorch()
     method = Runtime.get().load_program(program.buffer).load_method("forward")
     for _ in range(6):  # checked, planned, and as a graph
@@ -80,18 +86,8 @@ class _Scan(nn.Module):
         return self.after(nn.functional.conv1d(self.before(x), weight, padding=3, groups=6))
 
 
-def test_a_weight_of_other_dimensions_is_constant_between_delegates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_weight_of_other_dimensions_is_constant_between_delegates(taken: list[bool]) -> None:
     """A delegate that gave it its dimensions would copy it in each run, and it would be unknown."""
-    taken: list[bool] = []
-
-    def noticed(bound: Any, flow: Dataflow, known: Any) -> Any:
-        found = depthwise_taps(bound, flow, known)
-        taken.append(found is not None)
-        return found
-
-    monkeypatch.setattr("runtime.execution.fused.planner.depthwise_taps", noticed)
     torch.manual_seed(3)
     module, given = _Scan().eval(), torch.randn(1, 6, 9)
     exported = torch.export.export(module, (given,))
