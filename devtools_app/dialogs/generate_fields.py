@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QLabel,
-    QPlainTextEdit,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -20,6 +19,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import beside, line
 from devtools_app.state.run_form import MOST_SEED, RunForm, Runnable
 from devtools_app.widgets.fields import DoubleSpinBox, SpinBox
+from devtools_app.widgets.lines_field import lines_field
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.generating import GenerateJob
 
@@ -47,7 +47,7 @@ class GenerateFields(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.prompt = _lines("Prompt", "Once upon a time")
+        self.prompt = lines_field("Prompt", "Once upon a time")
         self.chat = QCheckBox("In the chat template of the tokenizer")
         self.chat.setAccessibleName("Prompt in the chat template of the tokenizer")
         self.tokenizer = line("Tokenizer", _UNKNOWN)
@@ -62,7 +62,7 @@ class GenerateFields(QWidget):
         self.top_p.setToolTip("Only the likeliest tokens that have this probability together")
         self.seed = _spin(SpinBox(), "Seed of the draws", MOST_SEED)
         self.seed.setGroupSeparatorShown(False)
-        self.stop = _lines(
+        self.stop = lines_field(
             "Strings or tokens that end the text, one a line", "one string or token a line"
         )
         self._problems: dict[QWidget, QLabel] = {
@@ -177,14 +177,6 @@ class GenerateFields(QWidget):
         column.addLayout(form)
         for label in self._problems.values():
             label.hide()
-
-
-def _lines(name: str, example: str) -> QPlainTextEdit:
-    field = QPlainTextEdit()
-    field.setAccessibleName(name)
-    field.setPlaceholderText(example)
-    field.setTabChangesFocus(True)
-    return field
 
 
 def _spin(box: QSpinBox, name: str, most: int) -> QSpinBox:

@@ -25,6 +25,7 @@ from devtools_app.state.external_editor import default_template
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.fields import ComboBox, SpinBox
+from devtools_app.widgets.lines_field import lines_field
 from inspector.tables.selection import Units
 
 _TICK_WORDS = {"": "ns (assumed)", "cycles": "cycles (not a time)"}
@@ -57,8 +58,8 @@ class Preferences(QDialog):
         self._bytes = _choice("Unit of sizes", [(one, one) for one in SIZE_CHOICES])
         ticks = [(_TICK_WORDS.get(one, one), one) for one in TICK_CHOICES]
         self._tick = _choice("Unit of trace ticks", ticks)
-        self._roots = _lines("Source folders", "/home/me/models")
-        self._mapping = _lines("Path mapping", "/build/agent => /home/me")
+        self._roots = lines_field("Source folders", "/home/me/models")
+        self._mapping = lines_field("Path mapping", "/build/agent => /home/me")
         self._editor = QLineEdit()
         self._editor.setAccessibleName("Editor command")
         self._editor.setPlaceholderText(default_template() or "code --goto {file}:{line}")
@@ -141,14 +142,6 @@ def _choice(name: str, entries: list[tuple[str, str]]) -> QComboBox:
     for text, value in entries:
         box.addItem(text, value)
     return box
-
-
-def _lines(name: str, example: str) -> QPlainTextEdit:
-    field = QPlainTextEdit()
-    field.setAccessibleName(name)
-    field.setPlaceholderText(example)
-    field.setTabChangesFocus(True)
-    return field
 
 
 def _filled(field: QPlainTextEdit) -> tuple[str, ...]:

@@ -108,24 +108,21 @@ def _without_older_records(session: Session, links: tuple[FileLink, ...]) -> tup
     """
     from inspector.check.pairs import is_older
 
+    places = {id(file.artifact): file.path for file in session.files}
+    program, record = (places.get(id(one)) for one in (session.program, session.record))
+    theirs = [{one.first, one.second} for one in links if one.verdict == BELONG]
+    traces = [file.path for file in session.files if _is_trace(file)]
+    known = [{record, trace} for trace in traces if {program, trace} in theirs]
+    against = [one for one in links if one.verdict == DO_NOT_BELONG]
+    doubted = [one for one in against if {one.first, one.second} in known]
+    if not doubted or {program, record} not in theirs:
+        return links
     if session.program is None or session.record is None:
         return links
     if not any(is_older(session.record, plan) for plan in session.program.plans):
         return links
-    places = {id(file.artifact): file.path for file in session.files}
-    program, record = (places.get(id(one)) for one in (session.program, session.record))
-    theirs = [{one.first, one.second} for one in links if one.verdict == BELONG]
-    traces = {file.path for file in session.files if _is_trace(file)}
-    if {program, record} not in theirs:
-        return links
-
-    def stands(link: FileLink) -> bool:
-        (trace, *_) = traces & {link.first, link.second} or {""}
-        about = {link.first, link.second} == {record, trace}
-        return not (about and link.verdict == DO_NOT_BELONG and {program, trace} in theirs)
-
     return tuple(
-        one if stands(one) else replace(one, verdict=CANNOT_TELL, mismatch="") for one in links
+        replace(one, verdict=CANNOT_TELL, mismatch="") if one in doubted else one for one in links
     )
 
 

@@ -114,7 +114,7 @@ def _passed(
             found.append(one)
             reached.add(one.write)
     readers = Counter(value for one in found for value in reached.intersection(one.reads))
-    for value in starts:  # one that nothing reads is no way
+    for value in starts:  # some are not read at all
         readers.setdefault(value, 0)
     open_values = {value for value in starts if readers[value]}
     for one in found:

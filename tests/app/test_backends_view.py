@@ -21,14 +21,24 @@ pytestmark = pytest.mark.slow
 SAMPLE = DATA / "corpus/v1.5.1/convnet_xnnpack"
 
 
-def test_cards_need_no_session_and_the_chosen_one_is_shown(make_window: Any, qtbot: QtBot) -> None:
-    window = make_window()
+def _shown(window: Any, qtbot: QtBot) -> BackendsPane:
+    """Bring up the view and wait for its cards."""
     window.show_view("backends")
     found: BackendsPane = window.findChild(BackendsPane)
     qtbot.waitUntil(lambda: len(found.table.shown_rows()) > len(VENDORS))
+    return found
+
+
+def _choose_vgf(found: BackendsPane, qtbot: QtBot) -> None:
     found.table.show_current("ethos-u")
     qtbot.keyClick(found.table._grid, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: "VGF (vgf)" in found.card.text())
+
+
+def test_cards_need_no_session_and_the_chosen_one_is_shown(make_window: Any, qtbot: QtBot) -> None:
+    window = make_window()
+    found = _shown(window, qtbot)
+    _choose_vgf(found, qtbot)
     assert "release 0.10.0 of the converter" in found.card.text()
     found.plan()
     assert found.note.toolTip() == "Open a program with its ETRecord to plan it"
@@ -41,9 +51,7 @@ def test_plan_is_a_job_whose_table_is_shown(
     monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_args, **_more: worker)
     window = make_window()
     open_sample(window, qtbot, (str(SAMPLE),))
-    window.show_view("backends")
-    found: BackendsPane = window.findChild(BackendsPane)
-    qtbot.waitUntil(lambda: len(found.table.shown_rows()) > len(VENDORS))
+    found = _shown(window, qtbot)
     found.plan()
     assert worker.request["kind"] == "backend_plan"
     assert found._cancel.isVisible()
@@ -62,12 +70,8 @@ def test_operators_of_the_chosen_backend_are_read_by_a_job(
     worker = Scripted()
     monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_args, **_more: worker)
     window = make_window()
-    window.show_view("backends")
-    found: BackendsPane = window.findChild(BackendsPane)
-    qtbot.waitUntil(lambda: len(found.table.shown_rows()) > len(VENDORS))
-    found.table.show_current("ethos-u")
-    qtbot.keyClick(found.table._grid, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: "VGF (vgf)" in found.card.text())
+    found = _shown(window, qtbot)
+    _choose_vgf(found, qtbot)
     assert "operators" not in found.card.text()
     qtbot.mouseClick(found._read, Qt.MouseButton.LeftButton)
     assert worker.request["kind"] == "backend_card"

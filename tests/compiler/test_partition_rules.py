@@ -165,7 +165,7 @@ def test_partition_that_only_moves_data_is_small_where_computing_nodes_are_asked
 @pytest.mark.parametrize(("work", "kept"), [(None, 0), (1 << 40, 1)])
 def test_what_moves_data_counts_where_calls_are_weighed(work: int | None, kept: int) -> None:
     manager = edge(lambda x: x.permute(1, 0).sigmoid().unsqueeze(0).permute(0, 2, 1), X)
-    rules = PartitionRules(min_nodes=3, min_work=work)  # outside the unsqueeze is no instruction
+    rules = PartitionRules(min_nodes=3, min_work=work)  # outside the unsqueeze costs no instruction
     found = manager.to_backend(SteeredPartitioner(ByNode(lambda _: "t"), rules))
     assert len(payloads(found)) == kept
     rules = PartitionRules(min_nodes=4, min_work=work)

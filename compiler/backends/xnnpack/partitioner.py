@@ -35,6 +35,7 @@ from compiler.interface.partitioner import (
     Partitioner,
     PartitionResult,
 )
+from compiler.memory.lifetimes import SAME_BYTES
 from compiler.partition.patterns import generate_grouped_partitions_from_list_of_nodes
 from compiler.partition.reasons import belong_together, note, operator_of
 from compiler.partition.regions import follows_source
@@ -49,8 +50,6 @@ Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None
 _EMBEDDING = aten.embedding.default
 _OF_TABLE = "it dequantizes the table of an embedding, which looks up quantized rows"
 _ACTIVATIONS = frozenset((aten.relu.default, aten.hardtanh.default))
-_SQUEEZES = (aten.squeeze_copy.default, aten.squeeze_copy.dim, aten.squeeze_copy.dims)
-_DIMENSIONS = frozenset((aten.view_copy.default, aten.unsqueeze_copy.default, *_SQUEEZES))
 
 
 class XnnpackPartitioner(Partitioner):
@@ -314,7 +313,7 @@ def _is_for_others(group: list[Node], home: Collection[Node], facts: Facts) -> b
     """
     (node, *others) = group
     given: Any = node
-    while isinstance(given, Node) and op_of(given) in _DIMENSIONS:
+    while isinstance(given, Node) and given.target in SAME_BYTES:
         given = given.args[0]
     if others or given is node or not facts.is_constant(given):
         return False

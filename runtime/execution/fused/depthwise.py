@@ -41,8 +41,7 @@ class _Taps:
 
     def __call__(self) -> Tensor:
         """Return the result, (batch, channels, length)."""
-        given, around = self.values, self.padding
-        padded = torch.constant_pad_nd(given, [around, around]) if around else given
+        padded = _padded(self.values, self.padding)
         length = padded.shape[2] - self.dilation * (len(self.weights) - 1)
         first = padded.narrow(2, 0, length)
         if self.bias is None:
@@ -72,14 +71,17 @@ class _Windows:
 
     def __call__(self) -> Tensor:
         """Return the result, (1, channels, length)."""
-        given, around = self.values, self.padding
-        padded = torch.constant_pad_nd(given, [around, around]) if around else given
+        padded = _padded(self.values, self.padding)
         windows = padded.unfold(2, self.weights.shape[1], 1).squeeze(0)
         if self.bias is None:
             found = torch.bmm(windows, self.weights)
         else:
             found = torch.baddbmm(self.bias, windows, self.weights)
         return found.view(1, found.shape[0], found.shape[1])
+
+
+def _padded(values: Tensor, around: int) -> Tensor:
+    return torch.constant_pad_nd(values, [around, around]) if around else values
 
 
 def depthwise_taps(
